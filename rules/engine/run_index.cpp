@@ -305,9 +305,18 @@ uint64_t RunIndex::made_beside(const OpCall& maker, Dtype dtype) const {
 const RunIndex::ParameterDtypes& RunIndex::parameters() const {
   if (parameters_) return *parameters_;
   ParameterDtypes& all = parameters_.emplace();
+  // A loss that is a module has a buffer, which weighs classes: no part of a model.
+  std::set<std::pair<uint32_t, std::string>> of_losses;
+  for (const OpCall& call : run_.calls) {
+    if (!has(call, ops::kLoss)) continue;
+    for (const Operand& operand : call.operands)
+      if (is_parameter(operand) && !operand.requires_grad)
+        of_losses.emplace(call.process, operand.parameter);
+  }
   for (const OpCall& call : run_.calls) {
     for (const Operand& operand : call.operands) {
       if (!is_parameter(operand) || !operand.is_floating()) continue;
+      if (of_losses.contains({call.process, operand.parameter})) continue;
       const std::optional<Dtype> dtype = operand.dtypes.single();
       if (!dtype) continue;
       const Owner owner = {call.process, root_of(operand.parameter), operand.requires_grad};
