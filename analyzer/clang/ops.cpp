@@ -1,6 +1,7 @@
 // ops.cpp: the part of the walk that sees LibTorch's ops called with tensors whose dtypes are
 // known.
 #include <cmath>
+#include <utility>
 
 #include "analyzer/clang/walk.h"
 #include "analyzer/op_refusals.h"
@@ -33,11 +34,25 @@ static bool is_of_interest(const SourceOp& op) {
   return floating.size() > 1 || floating.intersects(kLowPrecision);
 }
 
+// The op without the assumption that the module's parameters are Float: they are no integers.
+static SourceOp without_assumption(SourceOp op) {
+  for (SourceOperand& operand : op.operands) {
+    if (operand.is_assumed) operand.dtypes = kFloating | kComplex;
+    operand.is_assumed = false;
+  }
+  return op;
+}
+
 void Walk::add_op(SourceOp op) {
   if (autocast_ || op.operands.empty() || !is_of_interest(op)) return;
   for (SourceOperand& operand : op.operands) {
     if (operand.made.line == op.place.line) operand.made = {};
     if (operand.is_assumed) op.assumes = entry_;
+  }
+  if (!op.assumes.empty()) {
+    SourceOp open = without_assumption(op);
+    open.assumes.clear();
+    if (refusal_of(open)) op = std::move(open);
   }
   if (op.place.line > 0 && ops_.insert({op.place, op.op}).second)
     facts_.ops.push_back(std::move(op));
