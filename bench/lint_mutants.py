@@ -7,8 +7,8 @@
     .venv/bin/python bench/lint_mutants.py --list               the mutants, which nothing runs
 
 A mutant is a program with one mistake: an operator at a place. All mutants of a program are one compilation, in which the environment
-chooses one, and what its run says is the truth: it is refused (by an op, at a line), gives other numbers, or the same. Lint reads
-each as a text of its own. A refused one is found by an error or a warning, which its original has not, at the changed line, or at the
+chooses one, and what its run says is the truth: it is refused (by an op, at a line), gives other numbers or the same, or its place is
+not reached. Lint reads each as a text of its own. A refused one is found by an error or a warning, which its original has not, at the changed line, or at the
 refused line with the changed one among the finding's places. At a place that a mistake is made there is also a cast to the dtype that is
 there: where the run shows no effect, lint is to be silent.
 
@@ -407,6 +407,7 @@ class Program:
             out, err, status = done.stdout, done.stderr, done.returncode
         except subprocess.TimeoutExpired as late:
             out, err, status = *((t or b"").decode(errors="replace") for t in (late.stdout, late.stderr)), "timeout"
+        is_reached = "\nmutant reached\n" in "\n" + err
         throws = re.findall(r"^mutant threw ?(.*?):((?: 0x[0-9a-f]+)*)$", err, re.M)
         what = re.search(r"what\(\):\s*(.*)", err)
         frames = []
@@ -417,11 +418,13 @@ class Program:
                 name = os.path.relpath(os.path.realpath(file), os.path.realpath(folder))
                 if name in texts and int(line) <= len(texts[name].lines):
                     frames.append([name, texts[name].lines[int(line) - 1]])
-        return {"status": status, "threw": len(throws), "op": throws[-1][0] if throws else "", "at": frames,
+        return {"status": status, "reached": is_reached, "threw": len(throws), "op": throws[-1][0] if throws else "", "at": frames,
                 "says": what[1][:160] if what else "", "out": out, "saw": re.findall(r"^mutant saw (.*)$", err, re.M)}
 
 
 def outcome(run, original):
+    if not run["reached"]:
+        return "not reached"
     if run["threw"] > original["threw"] or run["status"] not in (0, "timeout"):
         return "refused"
     for key in ("saw", "out"):

@@ -509,6 +509,22 @@ void Walk::declare(const VarDecl* variable) {
   }
   module_made(variable);
   bind_examples(variable, init);
+  bind_fields(variable, init);
+}
+
+// std::pair<Tensor, Tensor> batch = get_batch(); batch.first
+void Walk::bind_fields(const VarDecl* variable, const Expr* value) {
+  const CXXRecordDecl* record = variable->getType().getNonReferenceType()->getAsCXXRecordDecl();
+  if (record == nullptr || !record->hasDefinition() || is_tensor(variable->getType())) return;
+  std::vector<const FieldDecl*> fields;
+  for (const FieldDecl* field : record->fields()) {
+    if (!is_tensor(field->getType())) return;
+    fields.push_back(field);
+  }
+  if (fields.size() < 2) return;
+  const std::vector<int> all = dtypes_.elements(value);
+  for (size_t i = 0; i < fields.size() && all.size() == fields.size(); ++i)
+    dtypes_.state.bind({variable->getCanonicalDecl(), fields[i]}, all[i]);
 }
 
 void Walk::expr(const Expr* one) {

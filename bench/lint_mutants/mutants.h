@@ -1,5 +1,6 @@
 // Included before each program that bench/lint_mutants.py compiles: which mutant is meant, and what
 // its run says. On stderr, a line each:
+//   mutant reached               its place was run
 //   mutant threw OPS: ADDRESS…   an exception leaves these ops, from these frames of the program
 //   mutant saw VALUE DTYPE       a number that a loss gave
 #pragma once
@@ -88,7 +89,9 @@ inline const bool is_watched = watch();
 
 inline bool mutant(long number) {
   static const long meant = mutants::from_environment("MUTANT", -1);
-  return number == meant;
+  if (number != meant) return false;
+  static const bool is_said = std::fputs("mutant reached\n", stderr) >= 0;
+  return is_said;
 }
 
 // Stands in for the library's own, which it calls.

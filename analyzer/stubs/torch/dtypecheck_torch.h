@@ -650,6 +650,11 @@ Tensor randint(int64_t low, int64_t high, IntArrayRef sizes, TensorOptions optio
 template <typename T>
 Tensor tensor(std::initializer_list<T> values, TensorOptions options = {});
 template <typename T>
+Tensor tensor(std::initializer_list<std::initializer_list<T>> values, TensorOptions options = {});
+template <typename T>
+Tensor tensor(std::initializer_list<std::initializer_list<std::initializer_list<T>>> values,
+              TensorOptions options = {});
+template <typename T>
 Tensor tensor(const std::vector<T>& values, TensorOptions options = {});
 template <typename T>
 Tensor tensor(ArrayRef<T> values, TensorOptions options = {});
@@ -679,6 +684,12 @@ Tensor linear(const Tensor& input, const Tensor& weight);
 Tensor linear(const Tensor& input, const Tensor& weight, const Tensor& bias);
 Tensor layer_norm(const Tensor& input, IntArrayRef normalized_shape, const Tensor& weight,
                   const Tensor& bias, double eps = 1e-5);
+Tensor max(const Tensor& self);
+Tensor max(const Tensor& self, const Tensor& other);
+std::tuple<Tensor, Tensor> max(const Tensor& self, int64_t dim, bool keepdim = false);
+Tensor min(const Tensor& self);
+Tensor min(const Tensor& self, const Tensor& other);
+std::tuple<Tensor, Tensor> min(const Tensor& self, int64_t dim, bool keepdim = false);
 #define DTYPECHECK_LOSS(name)                                                        \
   Tensor name(const Tensor& self, const Tensor& target, int64_t reduction = 1,        \
               const AnyArgument& more = {});
@@ -705,8 +716,6 @@ DTYPECHECK_LOSS(binary_cross_entropy_with_logits)
   Tensor name(const Tensor& first, Arguments&&... arguments); \
   Tensor name(const Tensor& first, DTYPECHECK_ANYS);
 DTYPECHECK_FUNCTIONS(DTYPECHECK_OP)
-DTYPECHECK_OP(max)
-DTYPECHECK_OP(min)
 DTYPECHECK_OP(where)
 DTYPECHECK_OP(dropout)
 DTYPECHECK_OP(alpha_dropout)

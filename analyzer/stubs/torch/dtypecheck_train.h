@@ -139,6 +139,10 @@ struct TensorDataset : Dataset<TensorDataset, TensorExample> {
 template <typename D>
 std::shared_ptr<D> make_shared_dataset(D dataset);
 }  // namespace datasets
+using datasets::BatchDataset;
+using datasets::Dataset;
+using datasets::StatefulDataset;
+using datasets::StreamDataset;
 
 namespace samplers {
 template <typename Request = std::vector<size_t>>

@@ -57,3 +57,16 @@ void losses(torch::Tensor output, torch::Tensor given) {
   probable(torch::sigmoid(torch::ones({3})), torch::ones({3}).to(torch::kLong));
   // EXPECT error: Long target meets a Float input [refused-dtype]
 }
+
+std::pair<torch::Tensor, torch::Tensor> get_batch() {
+  auto x = torch::ones({4, 4}, torch::kDouble);
+  return std::make_pair(x, x.to(torch::kFloat));
+}
+
+void pairs() {
+  nn::Linear layer(4, 4);
+  auto batch = get_batch();
+  layer(batch.second);
+  layer(batch.first);
+  // EXPECT error: Double input meets a Float weight [mixed-operands]
+}
