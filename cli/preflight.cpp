@@ -272,7 +272,7 @@ int run(PreflightCommand& command) {
   if (command.trace.program.empty())
     throw InputError("no program to run; for example dtypecheck preflight -- python train.py");
   if (!command.memory.empty()) bytes_of(command.memory);
-  if (command.trace.report.fail_on.empty()) command.trace.report.fail_on = "error";
+  if (command.trace.report.fail_on.empty()) command.trace.report.fail_on = "warning";
   if (fs::exists("/dev/nvidiactl"))  // of its driver
     say("this machine has a real GPU, which is hidden from the program");
   command.trace.under = {"preflight",
@@ -334,7 +334,7 @@ std::function<int()> set_up(Options& options) {
   add_report_options(options, command->trace.report,
                      "file for the findings; default: standard error for text, a file in the run's "
                      "folder for the others",
-                     "exit with 1 on findings of this severity or above; default: error");
+                     "exit with 1 on findings of this severity or above; default: warning");
   options.add_flag("--no-report", command->trace.no_report,
                    "only record; dtypecheck report judges it later");
   add_finding_options(options, command->trace.report);

@@ -57,11 +57,11 @@ class Faults(Preflight):
         self.assertEqual(found, expected)
 
     def test_of_ops(self):
-        self.check("faults.py", 0)  # it catches what is raised
+        self.check("faults.py", 1)  # it catches what is raised
         self.assertIn("clean passed", self.out)
 
     def test_of_values(self):
-        self.check("values.py", 0)
+        self.check("values.py", 1)
         samples = self.report()["processes"][0]["facts"]["gpu.samples"]
         self.assertRegex(samples, r"^looked=[1-9]\d+ left_out=0 captured=0$")
 
@@ -78,10 +78,10 @@ loss.backward()
         self.check("faults_half.py", 1)
 
     def test_of_bfloat16_weights(self):
-        self.check("faults_bfloat16.py", 0)
+        self.check("faults_bfloat16.py", 1)
 
     def test_of_a_scaler_without_autocast(self):
-        self.check("faults_scaler.py", 0)
+        self.check("faults_scaler.py", 1)
 
     def test_of_ranks(self):
         self.check("faults_ranks.py", 1, "-m", "torch.distributed.run", "--standalone", "--nproc_per_node", "2",
