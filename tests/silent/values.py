@@ -440,6 +440,21 @@ def count_by_a_thousandth():
     return (torch.linspace(0, 900, 300) / 100).long().float().mean()
 
 
+@case("coarse-loss")
+def loss_of_logits_in_16_bits():
+    """How far a loss near 6 falls in 20 steps, which BFloat16 has in parts of 0.03."""
+    bias, target = torch.zeros(400, requires_grad=True), torch.arange(16) * 7
+    losses = []
+    for _ in range(20):
+        logits = bias.to(in_mode(torch.bfloat16, torch.bfloat16)).expand(16, 400)
+        loss = torch.nn.functional.cross_entropy(logits.float() if MODE == "clean" else logits, target)
+        loss.backward()
+        losses.append(loss.item())
+        bias.data -= 0.01 * bias.grad
+        bias.grad = None
+    return (losses[0] - losses[-1]) * 100
+
+
 @case(None)
 def tableau_that_is_cast():
     """Seven rows of a method's table are cast at one line: the last equals one that was cast before, in Float as in Double."""

@@ -8,6 +8,8 @@
 #include <cmath>
 #include <cstring>
 #include <memory>
+#include <mutex>
+#include <unordered_map>
 #include <utility>
 
 #include "core/codes.h"
@@ -513,14 +515,42 @@ void for_each_tensor(const c10::IValue& value, const Visit& visit) {
     if (element.isTensor()) visit(element.unsafeToTensorImpl());
 }
 
+// How often a loss in 16 bits was the number that it was the time before.
+struct Standing {
+  uint32_t seen = 0, same = 0;
+  double last = 0;
+};
+struct StandingLosses {
+  std::mutex mutex;
+  std::unordered_map<uint32_t, Standing> of;  // by signature
+};
+StandingLosses* standing = new StandingLosses;
+
+// A loss that hardly changes because its dtype has no number between: half of the times, of enough.
+void note_standing(const trace::SignatureRecord* signature, double loss, uint32_t step) {
+  constexpr uint32_t kEnough = 16;
+  constexpr size_t kMost = 64;
+  if (!std::isfinite(loss) || loss == 0) return;
+  const std::unique_lock<std::mutex> lock(standing->mutex, std::try_to_lock);
+  if (!lock || (standing->of.size() >= kMost && standing->of.count(signature->id) == 0)) return;
+  Standing& at = standing->of[signature->id];
+  at.same += at.seen > 0 && loss == at.last ? 1 : 0;
+  at.last = loss;
+  if (++at.seen >= kEnough && at.same * 2 >= at.seen)
+    write_loss(signature, {true, static_cast<double>(at.same) / at.seen, loss}, step);
+}
+
 // backward() makes the first gradient, ones_like(loss): that is when a loss is known to be one.
 void look_at_loss(const Frame& frame, c10::ArrayRef<const c10::IValue> inputs) {
   if (!inputs[0].isTensor()) return;
   const c10::TensorImpl* loss = inputs[0].unsafeToTensorImpl();
   if (!is_plain(loss) || loss->numel() != 1 || !loss->requires_grad() || is_leaf(loss)) return;
-  const uint32_t id = frame.signature->id;
-  look_at({loss}, [id](const std::vector<Numbers>& numbers) {
+  const trace::SignatureRecord* signature = frame.signature;
+  const uint32_t id = signature->id;
+  const bool is_low = is_low_precision(dtype_of(loss));
+  look_at({loss}, [id, signature, is_low](const std::vector<Numbers>& numbers) {
     const Finite found = scan(numbers[0].dtype, numbers[0].data, 1);
+    if (is_low) note_standing(signature, value_at(numbers[0], 0), numbers[0].step);
     if (found.known && !found.all)
       write_non_finite(id, found, trace::kNonFiniteIsLoss, 0, numbers[0].step);
   });
@@ -663,7 +693,10 @@ void look_at_read(ThreadState* state, const Frame& frame, const std::vector<c10:
   }
 }
 
-void forget_values() { non_finite_seen.store(0); }
+void forget_values() {
+  non_finite_seen.store(0);
+  standing = new StandingLosses;
+}
 
 // Sums and products matter in 16 bits alone, and most are of Float.
 static bool matters(const OpInfo& op, c10::ArrayRef<const c10::IValue> inputs) {

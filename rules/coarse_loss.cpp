@@ -1,0 +1,70 @@
+// Finds: a loss in 16 bits that backward() is called on and that was the same number in half of the
+// steps as in the one before, as the tracer saw it.
+// Misses: runs of fewer than 16 steps, and a loss that is computed in 16 bits and cast to Float
+// before backward(). Silent where the loss still falls from number to number.
+#include <fmt/format.h>
+
+#include <cmath>
+
+#include "rules/cures/cures.h"
+#include "rules/engine/formatting.h"
+#include "rules/engine/rounding.h"
+#include "rules/engine/rule.h"
+#include "rules/engine/run_index.h"
+
+namespace dtypecheck::rules {
+namespace {
+
+// From this number to the next one up.
+double gap_at(double value, int digits) {
+  return std::ldexp(1.0, std::ilogb(std::fabs(value)) - digits + 1);
+}
+
+void check(const OpCall& call, const RunIndex& index, Findings& out) {
+  if (!call.inexact || call.op != "aten::ones_like" || call.operands.empty()) return;
+  const Operand& loss = call.operands.front();
+  const auto dtype = loss.dtypes.single();
+  const double value = call.inexact->to;
+  if (!dtype || !kLowPrecision.contains(*dtype) || !std::isfinite(value) || value == 0) return;
+  const OpCall* made = index.run().call(loss.origin);
+  const std::string name = dtype_name(*dtype);
+  const std::string message =
+      fmt::format("the loss is {}, and the number of the step before in {:.0f} % of the steps",
+                  name, call.inexact->from * 100);
+  out.add(made == nullptr ? call : *made, message, [&] {
+    const bool is_bf16 = *dtype == Dtype::kBFloat16;
+    const int digits = is_bf16 ? kBFloat16Format.digits : kHalfFormat.digits;
+    return Details{
+        .why = fmt::format("{} has {} bits: beside {:.4g} the next number is {:.4g}, and "
+                           "what the loss falls by less is not seen",
+                           name, digits, value, value + gap_at(value, digits)),
+        .fix =
+            "compute the loss in Float: cast what goes into it, "
+            "cross_entropy(logits.float(), …)"};
+  });
+  if (made != nullptr) out.relate(made->id, call);
+}
+
+}  // namespace
+
+const Rule coarse_loss = {
+    .doc = {.id = "coarse-loss",
+            .severity = Severity::kWarning,
+            .summary = "a loss in 16 bits stands still, since its dtype has no number between",
+            .why =
+                "BFloat16 has 8 bits: near 6 its numbers are 0.03 apart, so that a loss falls in "
+                "steps of that or not at all, and gradients of what is computed so are as coarse.",
+            .fix = "Compute the loss in Float: cross_entropy(logits.float(), target).",
+            .example = R"(
+op aten::nll_loss_forward self=BFloat16[8,400]^ target=Long[8] -> BFloat16[]^ at train.py:20 phase forward step 1-40 count 40
+op aten::ones_like self=BFloat16[]<#1^ -> BFloat16[] inexact 0.6 6 at train.py:21 phase backward step 1-40 count 40
+# EXPECT train.py:20: warning: the loss is BFloat16, and the number of the step before in 60 % of the steps [coarse-loss]
+# A loss that falls from number to number is not noted.
+op aten::nll_loss_forward self=BFloat16[8,400]^ target=Long[8] -> BFloat16[]^ at train.py:30 phase forward step 1-40 count 40
+op aten::ones_like self=BFloat16[]<#3^ -> BFloat16[] at train.py:31 phase backward step 1-40 count 40
+)"},
+    .check = check,
+    .loses_steps = true,
+};
+
+}  // namespace dtypecheck::rules
