@@ -311,8 +311,8 @@ static_assert(sizeof(MappingRecord) == 48, "");
 // add_ to a running sum of one element, where that is a count that its dtype cannot hold, or past
 // the end of its dtype (`to` is an infinity); or a difference of bytes that wrapped. `from` is what
 // it would be. Of sin and cos in 16 bits `from` is the largest angle, and `to` the next that the
-// dtype has, where they are coarse. Of the op that begins a backward pass `to` is a loss in 16 bits,
-// and `from` in how many of the steps it was the number of the step before, as a share.
+// dtype has, where they are coarse. Of the op that begins a backward pass `to` is a loss in 16
+// bits, and `from` in how many of the steps it was the number of the step before, as a share.
 struct InexactRecord {
   RecordHeader header;
   uint32_t signature;
