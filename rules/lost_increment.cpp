@@ -31,7 +31,7 @@ const Operand* kept(const RunIndex& index, const OpCall& call) {
   const bool is_programs = call.site.phase == Phase::kForward || call.site.phase == Phase::kLoad;
   if (!is_programs || call.operands.empty() || call.last_step <= call.first_step) return nullptr;
   const Operand& written = call.operands.front();
-  if (!written.is_written || is_parameter(written) || written.requires_grad) return nullptr;
+  if (!written.is_written || written.requires_grad) return nullptr;  // a model's copy is frozen
   if (!written.dtypes.single() || !written.dtypes.within(kLowPrecision)) return nullptr;
   const OpCall* maker = index.run().call(written.origin);
   return maker != nullptr && maker->last_step < call.last_step ? &written : nullptr;
