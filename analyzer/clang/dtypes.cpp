@@ -429,7 +429,11 @@ int Dtypes::answer(const CalledOp& called, size_t result) {
   if (answer.is_first) return called.symbols.empty() ? -1 : called.symbols.front();
   if (answer.dtypes.empty()) return -1;
   const int symbol = make(TensorSource::kOther, answer.dtypes);
-  made_[symbol].is_position = answer.is_always && answer.dtypes == DtypeSet(Dtype::kLong);
+  // A sum of Bool counts.
+  const bool is_count =
+      !called.op.operands.empty() && called.op.operands.front().dtypes == DtypeSet(Dtype::kBool);
+  made_[symbol].is_position =
+      (answer.is_always || is_count) && answer.dtypes == DtypeSet(Dtype::kLong);
   made_[symbol].is_one_hot = called.op.op == "one_hot";
   for (const int operand : called.symbols) {
     if (!answer.is_always && state.dtypes(operand) == answer.dtypes && made_[symbol].from < 0)
