@@ -359,6 +359,7 @@ class Program:
                         for m in mutants_of(self.name, file, text, options.most, options.seed)]
 
     def write(self, folder, mutant=None):
+        (folder / ".git").mkdir(exist_ok=True)  # headers are looked for in the whole of a repository
         for file, text in self.texts.items():
             if mutant is not None and file == mutant.file:
                 new = mutant.edit.new.replace("\n", " ") if mutant.edit.begin == mutant.edit.end else mutant.edit.new
@@ -437,8 +438,8 @@ def outcome(run, original):
 
 # ---- Lint
 
-def lint(dtypecheck, folder, sources):
-    words = [dtypecheck, "lint", "--torch", "bundled", "--all", "--no-cache", "--format", "json", *sources]
+def lint(dtypecheck, folder):
+    words = [dtypecheck, "lint", "--torch", "bundled", "--all", "--no-cache", "--format", "json", "."]
     done = subprocess.run(words, cwd=folder, capture_output=True, text=True)
     if done.returncode not in (0, 1):
         raise SystemExit(f"{folder}: {done.stderr}")
@@ -481,7 +482,7 @@ def scored(program, said, dtypecheck):
         folder = Path(name)
         program.write(folder)
         before = resource.getrusage(resource.RUSAGE_CHILDREN)
-        report = lint(dtypecheck, folder, program.sources)
+        report = lint(dtypecheck, folder)
         after = resource.getrusage(resource.RUSAGE_CHILDREN)
         original = {known_by(f) for f in report["findings"]}
         false = [f"{f['location']['file']}:{f['location']['line']}: {f['message']} [{f['rule']}]"
@@ -492,7 +493,7 @@ def scored(program, said, dtypecheck):
             if mutant is None:
                 continue
             program.write(folder, mutant)
-            new = [f for f in lint(dtypecheck, folder, program.sources)["findings"] if is_loud(f) and known_by(f) not in original]
+            new = [f for f in lint(dtypecheck, folder)["findings"] if is_loud(f) and known_by(f) not in original]
             height = program.texts[mutant.file][mutant.edit.begin:mutant.edit.end].count("\n") + 1
             place = {"file": mutant.file, "line": mutant.line, "height": height, "begins": mutant.begins}
             rows.append({"program": program.name, "operator": mutant.operator, **place, "new": mutant.edit.new, "neutral": mutant.is_neutral,
