@@ -39,7 +39,7 @@ class Interruption {
   Interruption() {
     received_ = 0;
     for (size_t i = 0; i < kSignals.size(); ++i) {
-      struct sigaction note {};
+      struct sigaction note{};
       note.sa_handler = [](int signal) { received_ = signal; };
       ::sigaction(kSignals[i], &note, &before_[i]);
     }

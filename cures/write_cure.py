@@ -644,9 +644,12 @@ def region_dtype(site):
 
 
 def buffer(site):
-    """The line reads self.table, which self.table = f() made: it becomes a buffer of the module, which casts of that cast."""
-    node = only(site.operand_nodes(), "the operand")
+    """self.table = f(), in the line or what made the attribute that it reads, becomes a buffer of the module, which casts of
+    that cast."""
     owner = site.class_around()
+    target = site.statement.targets[0] if isinstance(site.statement, ast.Assign) and len(site.statement.targets) == 1 else None
+    made_here = getattr(site.scope_of(site.statement), "name", "") == "__init__" and target is not None
+    node = target if made_here else only(site.operand_nodes(), "the operand")
     made = [n for n in ast.walk(owner) if isinstance(n, ast.Assign) and len(n.targets) == 1 and dotted(n.targets[0]) == dotted(node)
             and getattr(site.scope_of(n), "name", "") == "__init__"] if owner is not None else []
     if not isinstance(node, ast.Attribute) or dotted(node.value) != "self" or len(made) != 1:

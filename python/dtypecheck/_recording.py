@@ -158,7 +158,8 @@ class Run:
         environment.pop("LD_PRELOAD", None)
         done = subprocess.run([find_tool(), "report", "--fail-on", "never", "-o", "-", *arguments, self.folder],
                               stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment)
-        if done.returncode != 0:
+        is_partial = done.returncode == 2 and done.stdout  # "complete" is false
+        if done.returncode != 0 and not is_partial:
             raise ReportFailed(done.stderr.decode("utf-8", "replace").strip())
         return done.stdout.decode("utf-8", "replace")
 

@@ -164,10 +164,12 @@ class MixCures {
                          !is_parameter(read) && reads.ends_with(".forward") &&
                          is_users_own(reader.site);
     const std::string holder = reads.substr(0, reads.rfind('.')) + ".__init__";
-    if (!is_held || (is_sure && maker->site.line.function != holder)) return;
-    Cure cure = propose_.rewrite(reader, mix_.other.dtype, "buffer", "");
-    cure.text = fmt::format("register the {} as a buffer, which the casts of its module cast{}",
-                            noun_of(read), at(reader.site.line));
+    const bool is_made_there = is_held && maker->site.line.function == holder;
+    if (!is_held || (is_sure && !is_made_there)) return;
+    const OpCall& place = is_made_there ? *maker : reader;
+    Cure cure = propose_.rewrite(place, mix_.other.dtype, "buffer", "");
+    cure.text = fmt::format("register {} as a buffer, which the casts of its module cast{}",
+                            is_made_there ? "it" : "the " + noun_of(read), at(place.site.line));
     add(std::move(cure));
   }
 

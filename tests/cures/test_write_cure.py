@@ -522,6 +522,7 @@ def main(args):
         held = dict(operand="buffer", calls=[{"op": "mul", "operand": "other", "arguments": ["self", "other"]}])
         self.assertEqual(self.ways(text, 6, "rewrite", **held),
                          [text.replace("self.t = f(2)", 'self.register_buffer("t", f(2), persistent=False)')])
+        self.assertEqual(self.ways(text, 4, "rewrite", operand="buffer"), self.ways(text, 6, "rewrite", **held))
         for other in (text.replace("__init__", "setup"), text.replace("x * self.t", "x * t"), text.replace("self.t = f(2)", "pass")):
             self.refuse("no attribute", other, 6, "rewrite", **held)
         self.refuse("no edit is known", "import torch\nx\n", 2, "rewrite", operand="pray")
