@@ -143,7 +143,8 @@ Judgement Judge::judge(const Node& node, const Finding& goal, const Node& next, 
     if (is_setting && !makes_non_finite(finding) && harms && !finding.cures.empty())
       return {Verdict::kCures, Reason::kFurther, "then " + described(finding)};
     const bool is_there = was_reached(trial.recorded.run, finding);
-    if (finding.severity == Severity::kWarning && is_as_it_was(trial.recorded.run, finding))
+    if (finding.severity == Severity::kWarning && (is_as_it_was(trial.recorded.run, finding) ||
+                                                   stood_still_before(trial.recorded.run, finding)))
       continue;
     if (makes_non_finite(finding) || (finding.severity == Severity::kWarning && is_there))
       return {Verdict::kRefuted, Reason::kWorse, "new finding: " + described(finding)};
@@ -169,6 +170,12 @@ Judgement Judge::judge(const Node& node, const Finding& goal, const Node& next, 
 bool Judge::was_reached(const Run& run, const Finding& finding) const {
   const OpCall* call = run.call(finding.call);
   return call == nullptr || reached_.contains(place_of(*call));
+}
+
+// The repair run, which may have been ended sooner, stepped the same in the same dtypes.
+bool Judge::stood_still_before(const Run& run, const Finding& finding) const {
+  const OpCall* call = run.call(finding.call);
+  return call != nullptr && loses_steps(finding) && made_.contains(dtypes_of(*call));
 }
 
 // A repair run looks at no values. What it computed of the same, all the way up, and in the same

@@ -39,6 +39,7 @@ class Judge {
  private:
   bool was_reached(const Run& run, const Finding& finding) const;
   bool is_as_it_was(const Run& run, const Finding& finding) const;
+  bool stood_still_before(const Run& run, const Finding& finding) const;
   std::optional<Judgement> judge_numbers(const Trial& trial, std::string& compared);
   double spread();
 

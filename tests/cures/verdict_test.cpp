@@ -65,6 +65,32 @@ TEST_CASE("What takes too long is not tried, and what dies is refuted") {
   CHECK(judged(ended({0.5}), ended({}, 1)).reason == Reason::kDies);
 }
 
+TEST_CASE("Weights that stand still as they did in the repair run refute no change") {
+  const auto trial = [](Dtype weight, bool is_measured) {
+    Trial one = ended({});
+    OpCall step{.id = 1, .op = "aten::add_"};
+    step.operands = {{.name = "self", .dtypes = weight, .shape = {4}}};
+    step.outcome = Outcome::kReturned;
+    one.recorded.run.calls = {step};
+    if (is_measured)
+      one.findings = {{.rule = "lost-update",
+                       .severity = Severity::kWarning,
+                       .message = "98 % of the BFloat16 weights did not move in 3 steps",
+                       .call = 1}};
+    return one;
+  };
+  const auto verdict = [&](Dtype before) {
+    Judge judge([] { return Trial(); });
+    const Trial repaired = trial(before, false);
+    judge.remember(repaired);
+    const Node node{.trial = std::make_shared<Trial>(repaired), .program = {}};
+    const Node next{.trial = std::make_shared<Trial>(trial(Dtype::kBFloat16, true)), .program = {}};
+    return judge.judge(node, kGoal, next, /*is_setting=*/false).verdict;
+  };
+  CHECK(verdict(Dtype::kBFloat16) == Verdict::kProven);
+  CHECK(verdict(Dtype::kFloat) == Verdict::kRefuted);  // the change lowered them
+}
+
 TEST_CASE("Another finding of the kind on the next line is not the one that the change was for") {
   const auto at = [](int line) {
     Finding finding = kGoal;
