@@ -69,6 +69,17 @@ bool is_still(const Node& node, const Finding& goal, const Node& next, const Fin
   return std::none_of(node.trial->findings.begin(), node.trial->findings.end(), is_there);
 }
 
+// The result has fewer digits than what it is computed of, or it is of unknown making.
+bool rounds(const OpCall& call) {
+  const auto result = call.result_dtype();
+  int widest = 0;
+  for (const Operand& operand : call.operands)
+    if (operand.is_floating() && operand.dtypes.single())
+      widest = std::max(widest, dtype_size_bytes(*operand.dtypes.single()));
+  return !result || widest == 0 ||
+         (kFloating.contains(*result) && dtype_size_bytes(*result) < widest);
+}
+
 bool makes_non_finite(const Finding& finding) {
   return finding.rule == rules::first_non_finite.doc.id;
 }
@@ -179,14 +190,14 @@ bool Judge::stood_still_before(const Run& run, const Finding& finding) const {
 }
 
 // A repair run looks at no values. What it computed of the same, all the way up, and in the same
-// dtypes, the change has no part in.
+// dtypes or what the change made wider, the change has no part in.
 bool Judge::is_as_it_was(const Run& run, const Finding& finding) const {
   const OpCall* call = run.call(finding.call);
   if (call == nullptr || !call->inexact) return false;
   std::vector<const OpCall*> reached = {call};
   std::set<OpCallId> seen = {call->id};
   for (size_t next = 0; next < reached.size(); ++next) {
-    if (!made_.contains(dtypes_of(*reached[next]))) return false;
+    if (!made_.contains(dtypes_of(*reached[next])) && rounds(*reached[next])) return false;
     for (const Operand& operand : reached[next]->operands) {
       const OpCall* maker = run.call(operand.origin);
       if (maker != nullptr && seen.insert(maker->id).second) reached.push_back(maker);

@@ -119,9 +119,10 @@ TEST_CASE("What values are worth in a repair run, which looks at none, is no fau
   const auto tensor = [](Dtype dtype, OpCallId origin) {
     return Operand{.name = "self", .dtypes = dtype, .shape = {4}, .origin = origin};
   };
-  const auto trial = [&](Dtype made, bool is_looked_at) {
+  const auto trial = [&](Dtype made, bool is_looked_at, Dtype from = Dtype::kDouble) {
     Trial one = ended({});
     OpCall cast{.id = 1, .op = "aten::_to_copy"}, sub{.id = 2, .op = "aten::sub"};
+    cast.operands = {tensor(from, kNoOpCall)};
     cast.results = {tensor(made, 1)};
     sub.operands = {tensor(Dtype::kFloat, 1)};
     sub.outcome = Outcome::kReturned;
@@ -145,6 +146,7 @@ TEST_CASE("What values are worth in a repair run, which looks at none, is no fau
   };
   CHECK(judged_beside(trial(Dtype::kBFloat16, true)) == Verdict::kProven);
   CHECK(judged_beside(trial(Dtype::kHalf, true)) == Verdict::kRefuted);  // the change rounds
+  CHECK(judged_beside(trial(Dtype::kFloat, true, Dtype::kBFloat16)) == Verdict::kProven);
 }
 
 TEST_CASE("Merits compare in the order of what a maintainer minds") {
