@@ -30,9 +30,19 @@ def cast_by(statement):
     return bound[0] if len(bound) == 1 else dotted(chain[-1]) if isinstance(statement, ast.Expr) else None
 
 
+def raised_again(tree):
+    """Loops that raise the parameters of a model which a line of the file lowers as it makes it: model = Net().half()."""
+    lowered = {dotted(n.targets[0]) for n in ast.walk(tree) if isinstance(n, ast.Assign) and isinstance(n.value, ast.Call)
+               and isinstance(n.value.func, ast.Attribute) and n.value.func.attr in ("half", "bfloat16")}
+    return sum(isinstance(n, ast.For) and isinstance(n.iter, ast.Call) and isinstance(n.iter.func, ast.Attribute) and
+               n.iter.func.attr == "parameters" and dotted(n.iter.func.value) in lowered and
+               any(isinstance(c, ast.Call) and isinstance(c.func, ast.Attribute) and c.func.attr == "float" for c in ast.walk(n))
+               for n in ast.walk(tree))
+
+
 def doubled(source, tree):
-    """A cast behind a cast: in one expression, or in two statements that follow one another."""
-    rows = sum(casts_in_row(node) for node in ast.walk(tree))
+    """A cast behind a cast: in one expression, in two statements that follow one another, or of a model that was just made."""
+    rows = raised_again(tree) + sum(casts_in_row(node) for node in ast.walk(tree))
     return rows + sum(cast_by(one) is not None and cast_by(one) == cast_by(other)
                       for block in blocks(tree) for one, other in zip(block, block[1:]))
 
@@ -49,11 +59,10 @@ def low(source, tree):
     """16 bits that are written down in a function that wrote none down: the program's other modes compute in another dtype."""
     def counted(whole):
         functions = [n for n in ast.walk(whole) if isinstance(n, (ast.FunctionDef, ast.AsyncFunctionDef))]
-        counts = {f.name: literals(source, f, LOW) for f in functions}
-        counts[""] = literals(source, whole, LOW) - sum(literals(source, f, LOW) for f in functions)
-        return counts
-    before = counted(source.tree)
-    return sum(count for name, count in counted(tree).items() if before.get(name, 0) == 0)
+        counts = [literals(source, function, LOW) for function in functions]
+        return [*counts, literals(source, whole, LOW) - sum(counts)]
+    before, after = counted(source.tree), counted(tree)  # no change makes a function
+    return sum(now for then, now in zip(before, after) if then == 0)
 
 
 def integers(source, tree):

@@ -611,6 +611,8 @@ def main(args):
         self.assertEqual(self.count("literals", text, others=["self"]), [0, 1])
         text = "import torch\nx = torch.ones(2, dtype=torch.half)\n"
         self.assertEqual(self.count("literals", text, 2, "cast result", op="ones", operand=""), [0])  # one stood there
+        text = "class A:\n    def f(self):\n        x = torch.ones(2)\nclass B:\n    def f(self):\n        m.half()\n"
+        self.assertEqual(self.count("low", "import torch\n" + text, 4, "cast result", op="ones", operand="", dtype="float16"), [1])
         for dtype, before, wanted in (("float16", "", 1), ("float32", "", 0), ("float16", "model.half()\n", 0)):
             text = f"import torch\n{before}x = torch.ones(2)\n"
             self.assertEqual(self.count("low", text, text.count("\n"), "cast result", op="ones", operand="", dtype=dtype), [wanted])
@@ -630,6 +632,10 @@ def main(args):
         cure = (2, "cast parameters")
         more = dict(op="linear", operand="net", module="net")
         self.assertEqual(self.count("doubled", text % "", *cure, **more), [0])  # it takes the other's place
+        for made, wanted in (("U().half()", [1]), ("U()", [0])):
+            text = f"import torch\nunet = {made}\nopt = AdamW(unet.parameters())\nopt.step()\n"
+            self.assertEqual(self.count("doubled", text, 4, "master weights", op="add_", operand="unet", calls=[
+                {"op": "add_", "operand": "self", "arguments": ["self"]}]), wanted)
         text = "import torch\nx = f().to(d.dtype)\ny = F.mse_loss(a, x)\nz = x\n"
         self.assertEqual(self.count("doubled", text, 3, "cast variable"), [1])
         self.assertEqual(self.count("doubled", text.replace(".to(d.dtype)", ""), 3, "cast variable"), [0])
