@@ -99,7 +99,8 @@ def cast_and_back(site):
     if not isinstance(around, (ast.Call, ast.BinOp)) or is_unpacked:
         raise Unplaced("the statement gives no value that could be cast back")
     constant = site.casts(node)[-1]
-    return [[*constant, *site.suffixed(around, site.back())]]
+    back = f".to({site.source.text(node)}.dtype)" if is_name(node) else site.back()
+    return [[*constant, *site.suffixed(around, back)]]
 
 
 def made_by(site):

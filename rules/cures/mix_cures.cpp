@@ -167,6 +167,7 @@ class MixCures {
     const bool is_made_there = is_held && maker->site.line.function == holder;
     if (!is_held || (is_sure && !is_made_there)) return;
     const OpCall& place = is_made_there ? *maker : reader;
+    if (propose_.line_of(place).find("register_buffer") != std::string::npos) return;  // it is one
     Cure cure = propose_.rewrite(place, mix_.other.dtype, "buffer", "");
     cure.text = fmt::format("register {} as a buffer, which the casts of its module cast{}",
                             is_made_there ? "it" : "the " + noun_of(read), at(place.site.line));

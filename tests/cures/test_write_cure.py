@@ -307,7 +307,7 @@ class Net(nn.Module):
         self.refuse("imaginary part", "import torch\ny = F.mse_loss(x, torch.fft.rfft(z))\n", before="complex64")
 
     def test_back_to_what_it_was(self):
-        self.check("y = x.sort(0)", "y = x.to(torch.float32).sort(0).to(torch.float16)", 2, "cast and back", op="sort",
+        self.check("y = x.sort(0)", "y = x.to(torch.float32).sort(0).to(x.dtype)", 2, "cast and back", op="sort",
                    operand="self", arguments=["self"])
         self.refuse("no value that could be cast back", "import torch\na, b = x.sort(0)\n", 2, "cast and back", op="sort",
                     operand="self", arguments=["self"])

@@ -1,5 +1,5 @@
 # Both tensors of a batch come out of NumPy in Double: a cast of the first alone lets the loss refuse.
-# EXPECT-CURE x, y = x.to(torch.float32), y.to(torch.float32)
+# EXPECT-CURE x, y = x.to(next(model.parameters()).dtype), y.to(next(model.parameters()).dtype)
 import numpy as np
 import torch
 import torch.nn as nn

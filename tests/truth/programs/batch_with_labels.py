@@ -1,5 +1,5 @@
 # The labels beside the features are whole numbers, and stay so.
-# EXPECT-CURE x.to(torch.float32)
+# EXPECT-CURE x.to(next(model.parameters()).dtype)
 # EXPECT-NOT y.to
 import numpy as np
 import torch

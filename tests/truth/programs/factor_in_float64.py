@@ -1,5 +1,5 @@
 # NumPy's Double reaches a layer.
-# EXPECT-CURE features.to(layer.weight.dtype)
+# EXPECT-CURE .to(layer.weight.dtype)
 import numpy as np
 import torch
 from torch import nn

@@ -1,6 +1,6 @@
 # The run ended before the prepared model was called: that accelerate opens no autocast is not
 # known.
-# EXPECT-CURE images.to(torch.bfloat16)
+# EXPECT-CURE dtype=torch.bfloat16
 # EXPECT-NOT autocast
 import torch
 import torch.nn as nn

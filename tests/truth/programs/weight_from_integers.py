@@ -1,5 +1,5 @@
 # Integers and their scale make a weight in Float, in a model that was lowered around it.
-# EXPECT-CURE nn.functional.linear(x.to(torch.float32), w, self.bias).to(torch.float16)
+# EXPECT-CURE nn.functional.linear(x.to(torch.float32), w, self.bias).to(x.dtype)
 import torch
 import torch.nn as nn
 
