@@ -146,8 +146,7 @@ class Recording {
   static const char* reason(int result) {
     if (result == 4)
       return "it is recorded already, by another dtypecheck attach, or by one that was killed: "
-             "that "
-             "ends after its steps";
+             "that ends after its steps";
     return result == 2 ? "no LibTorch is loaded into it" : "it cannot be recorded";
   }
 

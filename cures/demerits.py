@@ -6,7 +6,7 @@ import ast
 from statement import CAST_METHODS, DTYPES, blocks, dotted, is_cast, is_loaded, modules_imported, names_bound, torch_name
 
 
-LOW = frozenset({"float16", "half", "bfloat16"})
+LOW = frozenset(name for name, dtype in DTYPES.items() if dtype in ("float16", "bfloat16"))
 
 
 def receivers(call):

@@ -31,9 +31,7 @@ const OpCall* taken_as_bits(const RunIndex& index, const Operand& operand) {
 // What was made so, or, as a slice of it may be, of unknown making, is computed with in this dtype.
 bool is_read_in(const RunIndex& index, const OpCall& call, const Operand& stored) {
   const auto reads = [&](const OpCall& other) {
-    if (other.process != call.process || other.short_op() == "view" ||
-        index.has(other, ops::kView | ops::kFactory))
-      return false;
+    if (other.process != call.process || index.has(other, ops::kView | ops::kFactory)) return false;
     return std::any_of(other.operands.begin(), other.operands.end(), [&](const Operand& operand) {
       return operand.dtypes == stored.dtypes && !operand.is_written && !is_parameter(operand) &&
              (operand.origin == kNoOpCall || operand.origin == stored.origin);
