@@ -102,10 +102,9 @@ const OpCall* origin_of(const Run& run, const Finding& goal, const Cure& cure) {
   const OpCall* call = run.call(cure.call);
   if (call == nullptr || cure.kind == CureKind::kCastResult) return call;
   const Operand* operand = call->operand(cure.operand);
-  if (operand == nullptr && cure.kind == CureKind::kCastModuleInput)
-    operand = call->operand(goal.odd_operand);
-  const bool is_cast =
-      operand != nullptr && acts_at_call(cure.kind) && !operand->dtypes.contains(cure.dtype);
+  if (operand == nullptr) operand = call->operand(goal.odd_operand);
+  const bool acts = acts_at_call(cure.kind) || cure.kind == CureKind::kCastVariable;
+  const bool is_cast = operand != nullptr && acts && !operand->dtypes.contains(cure.dtype);
   const OpCall* origin = is_cast ? run.call(operand->origin) : nullptr;
   const bool is_own = origin != nullptr && origin->site.line.known() &&
                       is_users_own(origin->site) && !(origin->site.line == call->site.line);
@@ -123,8 +122,11 @@ std::set<OpCallId> on_the_way_to(const Run& run, const Finding& goal) {
   return calls;
 }
 
-// Another line than the goal's reads it in the dtype that it has.
+// Another line than the goal's reads it in the dtype that it has, or autocast chose that.
 bool is_needed(const Run& run, const OpCall& origin, const Finding& goal) {
+  const auto* region = origin.autocast.region_for(origin.device_type());
+  const bool is_made = (ops::facts_of(origin.op) & ops::kFactory) != 0;
+  if (region != nullptr && !is_made && origin.result_dtype() == region->dtype) return true;
   const std::set<OpCallId> on_the_way = on_the_way_to(run, goal);
   return std::any_of(run.calls.begin(), run.calls.end(), [&](const OpCall& call) {
     const auto reads = [&](const Operand& operand) { return operand.origin == origin.id; };
@@ -152,7 +154,8 @@ void note_places(const Run& run, const Finding& goal, std::vector<Candidate>& al
       return is_result(other) && other.ways.front().is_placed() && its.dtype == cure.dtype &&
              its.where == origin->site.line;
     });
-    one.place = is_result(one) ? (needed ? 1 : 0) : (has_other && !needed ? 1 : 0);
+    const bool is_for_all = is_result(one) || cure.kind == CureKind::kCastVariable;
+    one.place = (is_for_all && needed) || (!is_result(one) && has_other && !needed) ? 1 : 0;
   }
 }
 

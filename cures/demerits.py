@@ -3,7 +3,7 @@ Standard library only, Python 3.8 or later."""
 
 import ast
 
-from statement import CAST_METHODS, DTYPES, blocks, dotted, is_cast, is_loaded, modules_imported, names_bound, torch_name
+from statement import CAST_METHODS, DTYPES, blocks, dotted, is_cast, is_loaded, last_part, modules_imported, names_bound, torch_name
 
 
 LOW = frozenset(name for name, dtype in DTYPES.items() if dtype in ("float16", "bfloat16"))
@@ -47,22 +47,25 @@ def doubled(source, tree):
                       for block in blocks(tree) for one, other in zip(block, block[1:]))
 
 
-def literals(source, tree, dtypes=frozenset(DTYPES)):
+def literals(source, tree, dtypes=frozenset(DTYPES), left_out=()):
     """torch.float32 and .float(), which say one dtype whatever the program computes in."""
     torch = torch_name(source) or "torch"
     return sum(isinstance(node, ast.Attribute) and dotted(node.value) == torch and node.attr in dtypes or
                isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in dtypes & set(CAST_METHODS)
-               and not node.args for node in ast.walk(tree))
+               and not node.args for node in ast.walk(tree) if node not in left_out)
 
 
 def low(source, tree):
-    """16 bits that are written down in a function that wrote none down: the program's other modes compute in another dtype."""
-    def counted(whole):
+    """16 bits that are written down in a function in which no tensor was made in them: the program's other modes compute in
+    another dtype. What autocast is told makes none."""
+    def counted(whole, left_out=()):
         functions = [n for n in ast.walk(whole) if isinstance(n, (ast.FunctionDef, ast.AsyncFunctionDef))]
-        counts = [literals(source, function, LOW) for function in functions]
-        return [*counts, literals(source, whole, LOW) - sum(counts)]
-    before, after = counted(source.tree), counted(tree)  # no change makes a function
-    return sum(now for then, now in zip(before, after) if then == 0)
+        counts = [literals(source, function, LOW, left_out) for function in functions]
+        return [*counts, literals(source, whole, LOW, left_out) - sum(counts)]
+    regions = {inner for node in ast.walk(source.tree) if isinstance(node, ast.Call) and last_part(node.func) == "autocast"
+               for inner in ast.walk(node)}
+    made = counted(source.tree, regions)  # no change makes a function
+    return sum(now - then for then, now, made in zip(counted(source.tree), counted(tree), made) if made == 0)
 
 
 def integers(source, tree):

@@ -456,8 +456,8 @@ class Site:
         read = [leaf for leaf, _ in given if leaf in odd or not is_known[id(leaf)]]
         read = [leaf for leaf in read if (isinstance(leaf, ast.Name) and leaf.id in made) or
                 (isinstance(leaf, ast.Subscript) and getattr(index_of(leaf), "value", None) in keys)]
-        if one is not None and (one in odd or not is_known.get(id(one), False)) and one not in read:
-            read = [one, *read]
+        ones = [] if one is None else [leaf for leaf, _ in self.leaves([one], self.statement)]  # a pair of states is two
+        read = [leaf for leaf in ones if (leaf in odd or not is_known.get(id(leaf), False)) and leaf not in read] + read
         ways = [nodes for nodes in (read, odd) if nodes]
         return ways[:1] if len(ways) == 2 and set(ways[0]) == set(ways[1]) else ways
 
@@ -716,11 +716,11 @@ class Site:
         """Edits: where the node asks for a dtype that is changed, and else the cast stands behind it."""
         if isinstance(node, (ast.Tuple, ast.List)) and node.elts:
             return [edit for element in node.elts for edit in (
-                self.asked_instead(element, dtype, suffix) or self.suffixed(element, suffix, is_one=True))]
+                self.asked_instead(element, dtype, suffix) or self.suffixed(element, suffix))]
         return self.asked_instead(node, dtype, suffix) or self.suffixed(node, suffix)
 
-    def suffixed(self, node, suffix, is_one=False):
-        if self.is_state(node) and not is_one:
+    def suffixed(self, node, suffix):
+        if self.is_state(node):
             return [self.source.replaced(node, f"tuple(t{suffix} for t in {self.source.text(node)})")]
         if isinstance(node, (ast.Name, ast.Attribute, ast.Subscript, ast.Call)) or self.is_bracketed(node):
             return [self.source.behind(node, suffix)]
@@ -730,7 +730,9 @@ class Site:
         return isinstance(node, (ast.ListComp, ast.Dict, ast.Set))
 
     def is_state(self, node):
-        """The pair of states of an LSTM, which no `.to()` casts."""
+        """The pair of states of an LSTM, which no `.to()` casts: a variable that has both."""
+        if isinstance(self.source.parents.get(node), (ast.Tuple, ast.List)):
+            return False
         operand = self.cure["calls"][0]["operand"] if self.cure.get("calls") else ""
         is_lstm = "LSTM" in self.cure["module_class"] or any(c["op"].startswith("lstm") for c in self.cure["calls"])
         return is_lstm and operand.strip("_").startswith(("hx", "cx")) and isinstance(node, (ast.Name, ast.Attribute))

@@ -191,7 +191,8 @@ void cast(const Judged& judged, const OpCall& call, const Operand& odd, Dtype dt
   if (kIntegral.contains(*odd.dtypes.single()) && dtype == Dtype::kFloat)
     words.add(judged.propose.cast_drawn(call, odd, dtype));
   const OpCall* maker = judged.index.provenance().of(call, odd).maker;
-  auto made = maker == nullptr ? std::nullopt : judged.propose.cast_result(*maker, dtype);
+  const bool is_kept = maker == nullptr || CureProposer::is_learned(odd);
+  auto made = is_kept ? std::nullopt : judged.propose.cast_result(*maker, dtype);
   if (made && judged.propose.is_made_for_more(call, maker))
     words.add(std::exchange(made, std::nullopt));
   if (dtype == Dtype::kFloat) {

@@ -384,7 +384,9 @@ Dtypes::CalledOp Dtypes::op(const CallExpr* call) {
   for (unsigned i = 0; i < call->getNumArgs(); ++i) {
     if (isa<CXXDefaultArgExpr>(call->getArg(i))) continue;
     const bool is_method = member_call(call).has_value();
-    add_operand(called, argument_name(call, i, called.op.op, is_method), call->getArg(i));
+    const std::string name = argument_name(call, i, called.op.op, is_method);
+    if (name == "rounding_mode") return {};  // of integers it gives integers
+    add_operand(called, name, call->getArg(i));
   }
   name_class_loss(called);
   return called;

@@ -223,6 +223,10 @@ std::optional<Cure> CureProposer::cast_variable(const OpCall& call, const Operan
   return cure;
 }
 
+bool CureProposer::is_learned(const Operand& operand) {
+  return operand.requires_grad && operand.is_leaf;
+}
+
 // one_hot takes classes in Long and gives Long, which is cast behind it.
 std::vector<Cure> CureProposer::cast_chooser(const OpCall& call, const Operand& operand,
                                              Dtype dtype, const std::string& noun) const {
@@ -234,7 +238,8 @@ std::vector<Cure> CureProposer::cast_chooser(const OpCall& call, const Operand& 
   const auto add = [&](std::optional<Cure> cure) {
     if (cure) cures.push_back(*std::move(cure));
   };
-  if (maker != nullptr && !(maker->site.line == call.site.line)) add(cast_result(*maker, dtype));
+  if (maker != nullptr && !(maker->site.line == call.site.line) && !is_learned(operand))
+    add(cast_result(*maker, dtype));
   add(cast_operand(call, operand, dtype, noun));
   return cures;
 }

@@ -34,6 +34,8 @@ class CureProposer {
   // Of an op that 16 bits are too few for: the op alone where a line of the user's calls it, then
   // the frozen model that it is in.
   std::vector<Cure> compute_in_float(const OpCall& call) const;
+  // A parameter that is trained keeps its dtype: what reads it is cast.
+  static bool is_learned(const Operand& operand);
   // Labels, indices and masks: at the line of a dataset, a loader or the model that makes them, and
   // at that of the call.
   std::vector<Cure> cast_chooser(const OpCall& call, const Operand& operand, Dtype dtype,

@@ -153,7 +153,6 @@
 #define AT_WRAP(...) __VA_ARGS__
 #define AT_EXPAND(types) types
 #define AT_FLOATING_TYPES ::at::ScalarType::Double, ::at::ScalarType::Float
-#define AT_REDUCED_FLOATING_TYPES ::at::ScalarType::Half, ::at::ScalarType::BFloat16
 #define AT_COMPLEX_TYPES ::at::ScalarType::ComplexDouble, ::at::ScalarType::ComplexFloat
 #define AT_INTEGRAL_TYPES                                                       \
   ::at::ScalarType::Byte, ::at::ScalarType::Char, ::at::ScalarType::Int,        \

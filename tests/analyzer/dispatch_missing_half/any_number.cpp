@@ -18,10 +18,10 @@ void with_both(at::Tensor x) {
                  at::kHalf, at::kBFloat16, AT_EXPAND(AT_ALL_TYPES), AT_EXPAND(AT_COMPLEX_TYPES));
 }
 
-void of_a_family(at::Tensor x) {
-  AT_DISPATCH_V2(x.scalar_type(), "of_a_family", AT_WRAP([&] {
+void of_all_floats(at::Tensor x) {
+  AT_DISPATCH_V2(x.scalar_type(), "of_all_floats", AT_WRAP([&] {
     run(x.data_ptr<scalar_t>(), x.numel());
-  }), AT_EXPAND(AT_FLOATING_TYPES), AT_EXPAND(AT_REDUCED_FLOATING_TYPES));
+  }), AT_EXPAND(AT_FLOATING_TYPES), at::kHalf, at::kBFloat16);
 }
 
 void integers(at::Tensor x, at::Tensor index) {

@@ -1,5 +1,6 @@
 // A tile of sums that a long loop adds to, in short loops that are written out; and the lanes of a
 // warp. A vector of elements is no sum, nor is what each round sets anew.
+#undef __CUDA_NO_HALF_OPERATORS__  // as many a setup.py does: torch defines it
 #include <cuda_fp16.h>
 
 __global__ void tile(const half2* a, const half2* b, half2* out, int steps) {

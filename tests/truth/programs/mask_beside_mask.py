@@ -1,5 +1,5 @@
 # A mask of ones is Float and meets a Bool mask: inverted it has to be one, no number.
-# EXPECT-CURE causal.to(torch.bool)
+# EXPECT-CURE torch.ones(3, 3, dtype=padding.dtype)
 import torch
 
 padding = torch.tensor([[True, True, False], [True, False, False]])

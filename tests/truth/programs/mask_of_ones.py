@@ -1,5 +1,5 @@
 # A tokenizer's mask says which; as numbers it would be added to the scores.
-# EXPECT-CURE attn_mask=mask.to(torch.bool)
+# EXPECT-CURE torch.ones(n, n, dtype=torch.bool)
 import torch
 import torch.nn as nn
 import torch.nn.functional as F

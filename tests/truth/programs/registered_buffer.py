@@ -1,5 +1,5 @@
-# A Double buffer promotes the batch. Nothing can be appended to the line that registers it.
-# EXPECT-CURE self.scale.to(batch.dtype)
+# A Double buffer promotes the batch: the line that registers it says Double.
+# EXPECT-CURE torch.tensor([0.5, 2.0], dtype=torch.float32)
 import torch
 from torch import nn
 

@@ -1,5 +1,5 @@
 # Integers cannot be divided in place.
-# EXPECT-CURE torch.arange(5, dtype=torch.float32)
+# EXPECT-CURE count = count / (batches + 1)
 import torch
 
 batches = 3
