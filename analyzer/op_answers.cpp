@@ -27,7 +27,7 @@ bool are_known(const SourceOp& op) {
 }
 
 // In place, the result is the tensor that was written.
-bool answers_in_first(const SourceOp& op, uint32_t facts, const Behaviour& behaviour) {
+bool answers_in_first(const SourceOp& op, uint64_t facts, const Behaviour& behaviour) {
   if (ops::parse_op_name(op.op).in_place) return true;
   if ((facts & (ops::kView | ops::kCopy)) != 0) return true;
   const bool may_promote = behaviour.promotes && op.operands.size() > 1;
@@ -82,7 +82,7 @@ OpCall call_of(const SourceOp& op) {
 
 OpAnswer answer_of(const SourceOp& op, size_t result) {
   const std::string name = "aten::" + op.op;
-  const uint32_t facts = ops::facts_of(name);
+  const uint64_t facts = ops::facts_of(name);
   const Behaviour& behaviour = Contracts::shipped().behaviour(name);
   if (op.op == "one_hot") return {.dtypes = Dtype::kLong, .is_always = true};  // not measured
   if (result == 0 && answers_in_first(op, facts, behaviour)) return {.is_first = true};

@@ -174,7 +174,7 @@ const char* cast_reason_name(CastReason reason) {
 
 // copy_ writes its first operand; what it reads is the second.
 std::optional<DtypeChange> dtype_change(const OpCall& call) {
-  const uint32_t facts = ops::facts_of(call.op);
+  const uint64_t facts = ops::facts_of(call.op);
   if (!(facts & ops::kCast) || facts & ops::kGrouped || call.operands.empty()) return std::nullopt;
   const bool copies = facts & ops::kOverwrites;
   if (copies && call.operands.size() < 2) return std::nullopt;

@@ -13,7 +13,7 @@
 namespace dtypecheck {
 namespace {
 
-bool has(const OpCall& call, uint32_t facts) { return (ops::facts_of(call.op) & facts) != 0; }
+bool has(const OpCall& call, uint64_t facts) { return (ops::facts_of(call.op) & facts) != 0; }
 
 // Of several operands that have the dtype of the result, the least rank handed it on. What is
 // written in place keeps its dtype whatever meets it. A tensor without dimensions promotes nothing.

@@ -47,11 +47,13 @@ void add_alike(const Node& node, const Finding& goal, const Cure& cure, Candidat
                             (other.follows != goal.id || cure.kind == CureKind::kOpenAutocast);
     const auto find = [&](const auto& is_like) {
       return std::find_if(other.cures.begin(), other.cures.end(), [&](const Cure& its) {
-        return its.dtype == cure.dtype && is_like(its.kind);
+        const bool is_same_rewrite = its.kind != CureKind::kRewrite || its.operand == cure.operand;
+        return its.dtype == cure.dtype && is_like(its.kind) && is_same_rewrite;
       });
     };
     auto like = other.cures.end();
-    if (is_refused || are_twins(goal, other))
+    const bool comes_of_it = is_refusal(node.run(), other) && other.follows == goal.id;
+    if (is_refused || (are_twins(goal, other) && !comes_of_it))
       like = find([&](CureKind kind) { return kind == cure.kind; });
     if (is_refused && like == other.cures.end()) like = find(acts_at_call);
     if (like != other.cures.end() && places.insert(place_text(*like)).second)
@@ -122,11 +124,22 @@ std::set<OpCallId> on_the_way_to(const Run& run, const Finding& goal) {
   return calls;
 }
 
-// Another line than the goal's reads it in the dtype that it has, or autocast chose that.
-bool is_needed(const Run& run, const OpCall& origin, const Finding& goal) {
+bool reads_parameter(const OpCall& call) {
+  return std::any_of(call.operands.begin(), call.operands.end(), is_parameter);
+}
+
+// Autocast chose its dtype, and no layer is called that could be called in the region.
+bool was_lowered_for_others(const Run& run, const OpCall& origin, const Finding& goal) {
   const auto* region = origin.autocast.region_for(origin.device_type());
   const bool is_made = (ops::facts_of(origin.op) & ops::kFactory) != 0;
-  if (region != nullptr && !is_made && origin.result_dtype() == region->dtype) return true;
+  const OpCall* call = run.call(goal.call);
+  return region != nullptr && !is_made && origin.result_dtype() == region->dtype &&
+         call != nullptr && !reads_parameter(*call);
+}
+
+// Another line than the goal's reads it in the dtype that it has.
+bool is_needed(const Run& run, const OpCall& origin, const Finding& goal) {
+  if (was_lowered_for_others(run, origin, goal)) return true;
   const std::set<OpCallId> on_the_way = on_the_way_to(run, goal);
   return std::any_of(run.calls.begin(), run.calls.end(), [&](const OpCall& call) {
     const auto reads = [&](const Operand& operand) { return operand.origin == origin.id; };
@@ -157,6 +170,38 @@ void note_places(const Run& run, const Finding& goal, std::vector<Candidate>& al
     const bool is_for_all = is_result(one) || cure.kind == CureKind::kCastVariable;
     one.place = (is_for_all && needed) || (!is_result(one) && has_other && !needed) ? 1 : 0;
   }
+}
+
+// Loaded, or made in a dtype that a line names.
+bool is_asked_for(const Run& run, const OpCall& call, const Operand& operand, bool by_casts) {
+  const Provenance source = ProvenanceIndex(run).of(call, operand);
+  if (source.promotion != nullptr || source.maker == nullptr) return false;
+  const uint64_t facts = ops::facts_of(source.maker->op);
+  return (by_casts && (facts & ops::kCast) != 0) ||
+         ((facts & ops::kFactory) != 0 && source.maker->scalar("dtype") != nullptr);
+}
+
+// It casts what was loaded in more digits, or made so where a line asks for them, and no layer in
+// fewer reads that; nobody means Double beside a model in Float. Or it takes fewer digits back that
+// a line asks for, beside what has the default's.
+bool overrides(const Run& run, const Finding& goal, const Cure& cure) {
+  const OpCall* call = run.call(goal.call);
+  const bool is_here = acts_at_call(cure.kind) || cure.kind == CureKind::kCastVariable ||
+                       cure.kind == CureKind::kCastResult;
+  const bool is_low = kLowPrecision.contains(cure.dtype);
+  if (call == nullptr || !is_here || (!is_low && cure.dtype != Dtype::kFloat)) return false;
+  if (reads_parameter(*call)) return false;
+  const auto is_any = [&](DtypeSet dtypes, bool by_casts) {
+    return std::any_of(call->operands.begin(), call->operands.end(), [&](const Operand& operand) {
+      return operand.dtypes.within(dtypes) && operand.promotes() &&
+             is_asked_for(run, *call, operand, by_casts);
+    });
+  };
+  const DtypeSet in_float(Dtype::kFloat), in_double(Dtype::kDouble);
+  if (is_low) return is_any(in_float | in_double, /*by_casts=*/false);
+  if (is_any(kLowPrecision, /*by_casts=*/true) && !is_any(in_float, /*by_casts=*/true)) return true;
+  return is_any(in_double, /*by_casts=*/false) &&
+         std::none_of(run.calls.begin(), run.calls.end(), reads_parameter);
 }
 
 }  // namespace
@@ -205,6 +250,7 @@ std::vector<Candidate> Candidates::of(const Node& node, const Finding& goal) con
       make_patches(lists, node.run(), node.trial->recorded.sources, node.program, node.patch);
   for (size_t i = 0; i < all.size(); ++i) all[i].ways = std::move(ways[i]);
   note_places(node.run(), goal, all);
+  for (Candidate& one : all) one.overrides = overrides(node.run(), goal, *one.parts.front().second);
   add_settings(node, all);
   const bool is_lone = has_lone_trained_low_parameter(node, goal);
   const bool computes_low = low_share(node.run()).calls > 0;
@@ -239,7 +285,8 @@ std::string Candidates::shown_first(const Node& node, const Finding& goal) const
 Merit Candidates::best_merit(const Node& node, const Candidate& candidate, const Patch& way) {
   const bool is_setting = candidate.setting != nullptr;
   Merit merit =
-      merit_of_source(way, is_setting || !node.prompt.empty(), node.place + candidate.place);
+      merit_of_source(way, is_setting || !node.prompt.empty(), node.place + candidate.place,
+                      node.overrides || candidate.overrides);
   if (candidate.gives_up) merit.given_up = 1;
   return merit;
 }

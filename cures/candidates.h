@@ -17,6 +17,7 @@ struct Candidate {
   const Setting* setting = nullptr;
   int rank = 0;                  // of the kind of change
   int place = 0;                 // Merit::place
+  bool overrides = false;        // Merit::overrides
   bool gives_up = false;         // a setting in Float, of a program that computes in 16 bits
   std::vector<Patch> ways = {};  // at least one; the first may say why there is none
 };

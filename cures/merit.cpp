@@ -15,16 +15,16 @@ namespace dtypecheck::cures {
 
 bool Merit::operator<(const Merit& other) const {
   const auto order = [](const Merit& one) {
-    return std::tuple(one.is_workaround(), one.loses_steps, one.left, one.dead_or_doubled,
-                      one.literals, one.place, one.integers, one.in_libraries, one.left_costs,
-                      one.is_setting, one.edits);
+    return std::tuple(one.is_workaround(), one.overrides, one.loses_steps, one.left,
+                      one.dead_or_doubled, one.literals, one.place, one.integers, one.in_libraries,
+                      one.left_costs, one.is_setting, one.edits);
   };
   return order(*this) < order(other);
 }
 
 bool Merit::has_demerit() const {
-  return loses_steps || left > 0 || is_workaround() || dead_or_doubled > 0 || literals > 0 ||
-         place > 0 || integers > 0 || in_libraries > 0;
+  return loses_steps || overrides || left > 0 || is_workaround() || dead_or_doubled > 0 ||
+         literals > 0 || place > 0 || integers > 0 || in_libraries > 0;
 }
 
 // Where matrices are multiplied, that is what 16 bits are for.
@@ -36,10 +36,11 @@ LowShare low_share(const Run& run) {
   double calls = 0, low_calls = 0, bytes = 0, low_bytes = 0;
   std::set<OpCallId> repaired;  // and what came of these
   for (const OpCall& call : run.calls) {
-    const bool is_after_repair =
+    const bool is_repaired =
+        was_let_through(call) ||
         std::any_of(call.operands.begin(), call.operands.end(),
                     [&](const Operand& operand) { return repaired.contains(operand.origin); });
-    if (is_after_repair || was_let_through(call)) repaired.insert(call.id);
+    if (is_repaired) repaired.insert(call.id);
     const bool is_counted = has_products ? multiplies(call) : !dtype_change(call);
     if (!is_counted || call.autocast.is_wrapper || call.site.phase == Phase::kOptimizer) continue;
     const auto times = static_cast<double>(call.count);
@@ -56,7 +57,7 @@ LowShare low_share(const Run& run) {
         is_low = is_low.value_or(false) || kLowPrecision.contains(*dtype);
       }
     }
-    const bool is_low = weights.value_or(!is_after_repair && data.value_or(false));
+    const bool is_low = weights.value_or(!is_repaired && data.value_or(false));
     calls += weights || data ? times : 0;
     bytes += size;
     low_calls += is_low ? times : 0;
@@ -65,9 +66,10 @@ LowShare low_share(const Run& run) {
   return {calls > 0 ? low_calls / calls : 0, bytes > 0 ? low_bytes / bytes : 0};
 }
 
-Merit merit_of_source(const Patch& patch, bool is_setting, int place) {
+Merit merit_of_source(const Patch& patch, bool is_setting, int place, bool overrides) {
   const Demerits demerits = patch.demerits();
-  Merit merit{.dead_or_doubled = demerits.dead + demerits.doubled,
+  Merit merit{.overrides = overrides,
+              .dead_or_doubled = demerits.dead + demerits.doubled,
               .literals = demerits.avoidable,
               .place = place,
               .integers = demerits.integers,
@@ -102,6 +104,7 @@ std::string cost_words(const Merit& merit) {
                                 merit.given_up * 100));
   add(merit.loses_steps, "weights still do not move");
   add(merit.loses_steps ? 0 : merit.left, "it leaves a warning of harm");
+  add(merit.overrides, "it overrides a dtype that a line asks for, or that was loaded");
   add(merit.dead_or_doubled, "it casts twice, or leaves an option that nothing reads");
   add(merit.literals, "it writes a dtype down, whatever the program computes in");
   add(merit.integers, "it may cast integers too");

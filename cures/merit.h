@@ -13,7 +13,7 @@ struct LowShare {
 LowShare low_share(const Run& run);
 
 // No run of the patch is better than this.
-Merit merit_of_source(const Patch& patch, bool is_setting, int place);
+Merit merit_of_source(const Patch& patch, bool is_setting, int place, bool overrides);
 // Of a run that is proven; `before` is the share of the run without a change.
 void add_run(Merit& merit, const Trial& trial, const LowShare& before);
 

@@ -190,7 +190,8 @@ class Searcher {
     });
     const std::vector<Node> all = std::exchange(partials, {});
     return std::any_of(all.begin(), all.end(), [&](const Node& partial) {
-      const Merit at_best = merit_of_source(partial.patch, !partial.prompt.empty(), partial.place);
+      const Merit at_best =
+          merit_of_source(partial.patch, !partial.prompt.empty(), partial.place, partial.overrides);
       return !is_over() && could_be_chosen(at_best) && solve(partial, depth + 1);
     });
   }
@@ -206,7 +207,8 @@ class Searcher {
               .prompt = setting ? setting->prompt : node.prompt,
               .changes = node.changes,
               .raises_model = node.raises_model,
-              .place = node.place + candidate.place};
+              .place = node.place + candidate.place,
+              .overrides = node.overrides || candidate.overrides};
     if (setting != nullptr)
       next.changes.push_back({setting->text, {}, goal.message, recorded_id(node, goal)});
     for (const auto& [finding, cure] : candidate.parts) {
@@ -275,7 +277,8 @@ class Searcher {
         ++i;
         continue;
       }
-      const Merit merit = merit_of_source(next.patch, !next.prompt.empty(), next.place);
+      const Merit merit =
+          merit_of_source(next.patch, !next.prompt.empty(), next.place, next.overrides);
       Attempted result = run_way(node, goal, next, /*is_setting=*/false, merit);
       const Try& tried = out_.tries.back();
       ++i;

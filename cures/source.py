@@ -64,9 +64,10 @@ class Source:
         return (node.lineno - 1, node.col_offset, node.lineno - 1, node.col_offset, text)
 
     def new_line(self, line, indent, text):
-        """A line of its own before this one, which lends it its line end."""
+        """A line of its own before this one, or several, which lends it its line end."""
         neighbour = self.lines[min(line, len(self.lines) - 1)]
         end = "\r\n" if neighbour.endswith(b"\r") else "\n"
+        text = text.replace("\n", end)
         if line < len(self.lines):
             return (line, 0, line, 0, indent + text + end)
         last = len(self.lines) - 1

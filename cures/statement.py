@@ -12,7 +12,7 @@ DTYPES = {"float16": "float16", "half": "float16", "bfloat16": "bfloat16", "floa
 CAST_METHODS = {name: dtype for name, dtype in DTYPES.items()
                 if name in ("half", "bfloat16", "float", "double", "long", "int", "bool")}
 METHOD_OF = {dtype: method for method, dtype in CAST_METHODS.items()}
-CASTS = {"to", "type", *CAST_METHODS}
+CASTS = {"to", "type", "type_as", *CAST_METHODS}
 DTYPE_KEYWORDS = {"dtype", "torch_dtype", "weight_dtype", "param_dtype"}
 FACTORIES = {"zeros", "ones", "empty", "full", "rand", "randn", "tensor", "arange", "linspace", "logspace", "eye", "as_tensor",
              "zeros_like", "ones_like", "empty_like", "full_like", "rand_like", "randn_like", "new_zeros", "new_ones",
@@ -754,6 +754,9 @@ class Site:
             if text or method in CAST_METHODS:
                 return [(end[0], end[1] - len(name), *end, text or method)]
             return [(end[0], end[1] - len(name), node.end_lineno - 1, node.end_col_offset, f"to({dtype})")]
+        if is_method and name == "type_as":
+            return [(node.func.end_lineno - 1, node.func.end_col_offset - len(name), node.end_lineno - 1, node.end_col_offset,
+                     f"to({dtype})")]
         if is_method and name in ("to", "type"):
             named = [a for a in node.args if self.dtype_of(a) or dotted(a) in self.dtype_names() or dotted(a).endswith("dtype")]
             if len(named) == 1:

@@ -45,6 +45,7 @@ struct Judgement {
 struct Merit {
   bool loses_steps = false;  // weights still do not move
   double given_up = 0;       // share of what ran in 16 bits, in calls and bytes, and does no more
+  bool overrides = false;    // a dtype that a line asks for, or that was loaded
   int left = 0;              // warnings of harm that it leaves
   int dead_or_doubled = 0;   // see Demerits
   int literals = 0;          // where a name in scope has the dtype
@@ -90,6 +91,7 @@ struct Node {
   std::vector<Change> changes = {};
   bool raises_model = false;  // one of the changes casts parameters to Float
   int place = 0;              // Merit::place of the changes
+  bool overrides = false;     // Merit::overrides
 
   const Run& run() const { return trial->recorded.run; }
 };

@@ -193,7 +193,7 @@ bool Judge::stood_still_before(const Run& run, const Finding& finding) const {
 // dtypes or what the change made wider, the change has no part in.
 bool Judge::is_as_it_was(const Run& run, const Finding& finding) const {
   const OpCall* call = run.call(finding.call);
-  if (call == nullptr || !call->inexact) return false;
+  if (call == nullptr || (!call->inexact && !makes_non_finite(finding))) return false;
   std::vector<const OpCall*> reached = {call};
   std::set<OpCallId> seen = {call->id};
   for (size_t next = 0; next < reached.size(); ++next) {

@@ -248,7 +248,7 @@ def maker_of(site, module):
         names = [dotted(t) for t in targets]
         if parts[0] in names:
             return len(parts) == 1
-        return True if f"self.{parts[-1]}" in names and len(parts) > 1 else None
+        return True if f"self.{parts[-1]}" in names else None
     if made(site.statement) is not None:
         return site.statement, made(site.statement)
     found = [n for n in ast.walk(site.source.tree) if isinstance(n, ast.stmt) and made(n) is not None
@@ -447,9 +447,54 @@ def operation(site):
     return found
 
 
+def lowest(site):
+    """torch.minimum(a, b) for a + b."""
+    node, torch, text = site.statement, torch_name(site.source), site.source.text
+    minimum = f"{torch or 'torch'}.minimum"
+    if isinstance(node, ast.AugAssign):
+        edit = site.source.replaced(node, f"{text(node.target)} = {minimum}({text(node.target)}, {text(node.value)})")
+    else:
+        left, right, sum_of = operation(site)
+        edit = site.source.replaced(sum_of, f"{minimum}({text(left)}, {text(right)})")
+    return [[edit, *([] if torch else [import_of_torch(site.source)])]]
+
+
+def constructor(site):
+    """torch.as_tensor(x) for torch.Tensor(x), which makes Float of whatever x has."""
+    torch = torch_name(site.source) or "torch"
+    found = [n for n in calls_in(list(ast.walk(site.statement))) if dotted(n.func) in (f"{torch}.Tensor", f"{torch}.FloatTensor")]
+    call = only(found, "torch.Tensor()")
+    if len(call.args) != 1 or isinstance(call.args[0], (ast.Constant, ast.Starred)):
+        raise Unplaced("torch.Tensor() is not given one array")
+    return [[site.source.replaced(call.func, f"{torch}.as_tensor")]]
+
+
+def written_name(statement):
+    """p of p /= 2, and of p.mul_(a).add_(b)"""
+    if isinstance(statement, ast.AugAssign):
+        return dotted(statement.target)
+    node = statement.value if isinstance(statement, ast.Expr) else None
+    while isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr.endswith("_"):
+        node = node.func.value
+    return "" if node is None else dotted(node)
+
+
+def is_read_again(site, name):
+    """A statement behind this one, or around it and so in the next round, reads the variable other than to write into it."""
+    scope, statement = site.scope_of(site.statement), site.statement
+    writes = {n for s in ast.walk(scope) if isinstance(s, ast.stmt) and written_name(s) == name
+              for n in ast.walk(s if isinstance(s, ast.Expr) else s.target)}
+    is_loop = any(isinstance(n, (ast.For, ast.While)) and statement in ast.walk(n) and name not in names_bound(n) for n in ast.walk(scope))
+    return any(isinstance(n, ast.Name) and n.id == name and is_loaded(n) and n not in writes and n not in ast.walk(statement) and
+               (is_loop or n.lineno > statement.lineno) for n in ast.walk(scope))
+
+
 def not_in_place(site):
-    """a = a / 2 for a /= 2, a = a.sqrt() for a.sqrt_()."""
+    """a = a / 2 for a /= 2, a = a.sqrt() for a.sqrt_(): where a new tensor is what is read then."""
     statement, text = site.statement, site.source.text
+    name = written_name(statement)
+    if name.isidentifier() and not is_read_again(site, name):
+        raise Unplaced(f"{name} is not read behind the line: what it wrote into would stay as it was")
     if isinstance(statement, ast.AugAssign):
         sign = SIGNS[type(statement.op)]
         target = text(statement.target)
@@ -461,6 +506,18 @@ def not_in_place(site):
     name = text(call.func.value)
     return [[site.source.before(statement, f"{name} = "),
              (call.func.end_lineno - 1, call.func.end_col_offset - 1, call.func.end_lineno - 1, call.func.end_col_offset, "")]]
+
+
+def floating_alone(site):
+    """The rest of a loop over tensors is left out for those that are no floating-point tensors: counters among averages."""
+    name, loop = written_name(site.statement), site.source.parents.get(site.statement)
+    if not isinstance(loop, ast.For) or name not in names_bound(loop) or is_read_again(site, name):
+        raise Unplaced("no loop over tensors writes into each of them here")
+    require_own_lines(site.source, site.statement)
+    line = site.statement.lineno - 1
+    indent, outer = site.source.indent_of(line), site.source.indent_of(loop.lineno - 1)
+    step = indent[len(outer):] if indent.startswith(outer) else "    "
+    return [[site.source.new_line(line, indent, f"if not {name}.is_floating_point():\n{indent}{step}continue")]]
 
 
 def exclusive_or(site):
@@ -750,8 +807,12 @@ def masters(site):
     made = [n for n in ast.walk(site.source.tree) if isinstance(n, ast.Assign) and optimizer in map(dotted, n.targets)
             and isinstance(n.value, ast.Call) and last_part(n.value.func) != "prepare"]
     statement = where_listed(site, only(made, f"what makes {optimizer}"), module)
-    scope = site.scope_of(statement)
-    if module.split(".")[0] not in {n.id for n in ast.walk(scope) if isinstance(n, ast.Name) and n.lineno < statement.lineno}:
+    read = {dotted(n) for n in ast.walk(site.scope_of(statement)) if isinstance(n, (ast.Name, ast.Attribute))
+            and n.lineno <= statement.lineno}
+    root = module.split(".")[0]
+    if root not in read and f"self.{root}" in read:  # a trainer has it
+        module = f"self.{module}"
+    elif root not in read or root in names_bound(statement):
         raise Unplaced(f"{module or 'the model'} is no variable where {optimizer} is made")
     require_own_lines(site.source, statement)
     cast = "cast_training_params"
@@ -821,7 +882,8 @@ def own_backward(site):
     return [edits]
 
 
-REWRITES = {"not in place": not_in_place, "^": exclusive_or, "~": invert, "number": fit_number, "gradient": cast_gradient,
+REWRITES = {"lowest": lowest, "constructor": constructor, "not in place": not_in_place, "floating alone": floating_alone, "^": exclusive_or, "~": invert,
+            "number": fit_number, "gradient": cast_gradient,
             "numpy": cast_receiver("numpy"), "requires_grad_": cast_receiver("requires_grad_"), "inverted": cast_inverted,
             "arguments": cast_arguments, "scaler": without_scaler, "dtype": dtype_argument,
             "asked": ask_otherwise, "region again": reopened, "region dtype": region_dtype,

@@ -9,7 +9,7 @@ namespace {
 
 struct Line {
   std::string_view name;
-  uint32_t facts;
+  uint64_t facts;
   std::string_view alias_of;
 };
 
@@ -25,7 +25,7 @@ constexpr Line kLines[] = {
 
 struct Family {
   std::string_view pattern;
-  uint32_t facts;
+  uint64_t facts;
 };
 
 constexpr Family kFamilies[] = {
@@ -100,10 +100,10 @@ OpName parse_op_name(std::string_view op) {
   return parsed;
 }
 
-uint32_t facts_of(std::string_view op) {
+uint64_t facts_of(std::string_view op) {
   const OpName name = parse_op_name(op);
   if (!is_libtorchs(name)) return 0;
-  uint32_t facts = 0;
+  uint64_t facts = 0;
   for (const Family& family : kFamilies) {
     if (fits(family.pattern, name.name)) facts |= family.facts;
   }
@@ -114,8 +114,8 @@ uint32_t facts_of(std::string_view op) {
   }
   if (line) facts |= line->facts;
   // These speak of the one form only: add_ steps a parameter, addmm_ adds to what it is called on.
-  if (!name.in_place) facts &= ~uint32_t{kSteps};
-  if (name.in_place) facts &= ~uint32_t{kAddsProduct};
+  if (!name.in_place) facts &= ~uint64_t{kSteps};
+  if (name.in_place) facts &= ~uint64_t{kAddsProduct};
   return facts;
 }
 
@@ -137,7 +137,7 @@ Interest interest_in(std::string_view op, std::string_view overload) {
   if (starts_with(op, "profiler::")) return Interest::kNever;
   if (gives_dtype_to_memory(op, overload))
     return op == "aten::set_" ? Interest::kLoading : Interest::kTopLevel;
-  const uint32_t facts = facts_of(op);
+  const uint64_t facts = facts_of(op);
   if (facts & (kView | kQuestion | kUnrecorded)) return Interest::kNever;
   if (facts & (kFactory | kCopy | kOverwrites | kTopLevel)) return Interest::kTopLevel;
   return Interest::kAlways;

@@ -10,46 +10,48 @@
 namespace dtypecheck {
 namespace ops {
 
-enum Fact : uint32_t {
-  kView = 1u << 0,      // the result is the first tensor, seen otherwise: its memory, its dtype
-  kCopy = 1u << 1,      // the same values and dtype, in memory of its own
-  kQuestion = 1u << 2,  // asks something about a tensor, or says something about its memory
-  kCast = 1u << 3,      // exists to change the dtype, or to copy into another one
-  kFactory = 1u << 4,   // makes a tensor from nothing, or leaves its memory as it was
-  kUninitialized = 1u << 5,  // what it gives means nothing before it has been written
-  kOverwrites = 1u << 6,     // in place: nothing of the old values is left
-  kMask = 1u << 7,           // writes a value that the program chose: an infinity there is meant
-  kUnrecorded = 1u << 8,     // the tracer leaves it out: what it calls says the same
-  kTopLevel = 1u << 9,       // the tracer leaves it out inside of other ops
-  kGrouped = 1u << 10,       // many tensors in one call: what it calls for each says nothing new
-  kBackward = 1u << 11,      // the derivative of the op whose name stands before "_backward"
-  kNorm = 1u << 12,          // layer, group, batch, instance or RMS norm, forward
-  kLoss = 1u << 13,          // Float is what people want from it
-  kStatistics = 1u << 14,    // what it gives beside its first result stays Float
-  kReduces = 1u << 15,       // what a loss written by hand is made of: mean, sum, pow(2)
-  kSteps = 1u << 16,         // in place: arithmetic by which optimizers step a parameter
-  kScales = 1u << 17,        // multiplies or divides: weight decay, when it writes a parameter
-  kDivides = 1u << 18,
-  kSubtracts = 1u << 19,
-  kAddsScalar = 1u << 20,       // a scalar is added to, or compared with, each element
-  kAddsProduct = 1u << 21,      // adds a product to its first operand, as addmm does
-  kScalesGradients = 1u << 22,  // a GradScaler's own ops
-  kAutocastWidest = 1u << 23,   // autocast calls it in the widest dtype of its operands
-  kProduct = 1u << 24,          // of two matrices: the second may be the weight of a layer
-  kIntegers = 1u << 25,         // takes integers and booleans only
-  kUnmeasured = 1u << 26,       // neither we nor the contracts claim anything about it
+enum Fact : uint64_t {
+  kView = 1ull << 0,      // the result is the first tensor, seen otherwise: its memory, its dtype
+  kCopy = 1ull << 1,      // the same values and dtype, in memory of its own
+  kQuestion = 1ull << 2,  // asks something about a tensor, or says something about its memory
+  kCast = 1ull << 3,      // exists to change the dtype, or to copy into another one
+  kFactory = 1ull << 4,   // makes a tensor from nothing, or leaves its memory as it was
+  kUninitialized = 1ull << 5,  // what it gives means nothing before it has been written
+  kOverwrites = 1ull << 6,     // in place: nothing of the old values is left
+  kMask = 1ull << 7,           // writes a value that the program chose: an infinity there is meant
+  kUnrecorded = 1ull << 8,     // the tracer leaves it out: what it calls says the same
+  kTopLevel = 1ull << 9,       // the tracer leaves it out inside of other ops
+  kGrouped = 1ull << 10,       // many tensors in one call: what it calls for each says nothing new
+  kBackward = 1ull << 11,      // the derivative of the op whose name stands before "_backward"
+  kNorm = 1ull << 12,          // layer, group, batch, instance or RMS norm, forward
+  kLoss = 1ull << 13,          // Float is what people want from it
+  kStatistics = 1ull << 14,    // what it gives beside its first result stays Float
+  kReduces = 1ull << 15,       // what a loss written by hand is made of: mean, sum, pow(2)
+  kSteps = 1ull << 16,         // in place: arithmetic by which optimizers step a parameter
+  kScales = 1ull << 17,        // multiplies or divides: weight decay, when it writes a parameter
+  kDivides = 1ull << 18,
+  kSubtracts = 1ull << 19,
+  kAddsScalar = 1ull << 20,       // a scalar is added to, or compared with, each element
+  kAddsProduct = 1ull << 21,      // adds a product to its first operand, as addmm does
+  kScalesGradients = 1ull << 22,  // a GradScaler's own ops
+  kAutocastWidest = 1ull << 23,   // autocast calls it in the widest dtype of its operands
+  kProduct = 1ull << 24,          // of two matrices: the second may be the weight of a layer
+  kIntegers = 1ull << 25,         // takes integers and booleans only
+  kUnmeasured = 1ull << 26,       // neither we nor the contracts claim anything about it
   // The contracts speak of floating operands only. The next two say what becomes of others.
-  kKeepsDtype = 1u << 27,  // answers in its first operand's dtype, whatever that is, unlike exp
-  kSumsInLong = 1u << 28,  // adds or multiplies integers and booleans in Long
+  kKeepsDtype = 1ull << 27,  // answers in its first operand's dtype, whatever that is, unlike exp
+  kSumsInLong = 1ull << 28,  // adds or multiplies integers and booleans in Long
   kDefaultDtype =
-      1u << 29,  // a factory that is given no dtype makes Float, whatever the values are
-  kDtypeOfValues = 1u << 30,  // a factory that is given no dtype makes Long of whole numbers
+      1ull << 29,  // a factory that is given no dtype makes Float, whatever the values are
+  kDtypeOfValues = 1ull << 30,  // a factory that is given no dtype makes Long of whole numbers
   // Multiplies matrices, convolves or attends: refuses two dtypes, and is slow in Half on most
   // CPUs.
-  kMultiplies = 1u << 31,
+  kMultiplies = 1ull << 31,
+  // Gives vectors that are as right with another sign, or turned: no two kernels need agree.
+  kAnyBasis = 1ull << 32,
 };
 
-constexpr uint32_t kPassesOn = kView | kCopy;  // the same values, in the same dtype
+constexpr uint64_t kPassesOn = kView | kCopy;  // the same values, in the same dtype
 
 // "aten::_foreach_addcdiv_" is base "addcdiv", in place, over lists.
 struct OpName {
@@ -63,7 +65,7 @@ OpName parse_op_name(std::string_view op);
 
 // All facts of "aten::add_", or of "add_"; 0 for an op that is not listed and for one that is not
 // LibTorch's own. Callers are silent about what they do not know.
-uint32_t facts_of(std::string_view op);
+uint64_t facts_of(std::string_view op);
 
 // "aten::mul_" of "aten::multiply_": what an alias calls. Any other op is itself.
 std::string without_alias(std::string_view op);

@@ -102,11 +102,22 @@ void check_wrapped(const RunIndex& index, const OpCall& call, bool is_cast,
   });
 }
 
+// What a cast reads; Float where that is not known.
+Dtype source_of(const OpCall& cast) {
+  return cast.operands.empty() ? Dtype::kFloat
+                               : cast.operands.back().dtypes.single().value_or(Dtype::kFloat);
+}
+
 // The op alone, or the cast that rounded left to what reads the result: that casts it.
 std::vector<Cure> moved(const RunIndex& index, const JudgeOptions& options, const OpCall& call,
                         const OpCall* rounded) {
   const CureProposer propose(index, options);
   if (rounded == nullptr) return propose.compute_in_float(call);
+  const Dtype source = source_of(*rounded);
+  const bool is_constructed = propose.line_of(*rounded).find("Tensor(") != std::string::npos;
+  if (kIntegral.contains(source) && is_constructed)
+    return {propose.rewrite(*rounded, source, "constructor",
+                            "make it by torch.as_tensor(), which keeps the dtype")};
   const bool is_here = is_users_own(rounded->site) && rounded->site.phase != Phase::kBackward &&
                        kLowPrecision.contains(*rounded->result_dtype());
   auto cure = is_here ? propose.cast_result(*rounded, Dtype::kFloat) : std::nullopt;
@@ -227,7 +238,9 @@ void check(const OpCall& call, const RunIndex& index, Findings& out) {
                    .fix = rounded == nullptr
                               ? "compute this part in Float, and cast the result"
                               : fmt::format("keep it in {} from there on, and cast the result",
-                                            name == "Float" ? "Double" : "Float"),
+                                            name != "Float"                           ? "Float"
+                                            : kIntegral.contains(source_of(*rounded)) ? "Long"
+                                                                                      : "Double"),
                    .cures = moved(index, out.options(), call, rounded),
                    .severity = severity_of(*call.inexact, lost_loss != nullptr),
                    .follows = causes(call)};

@@ -13,6 +13,7 @@
 #include <set>
 #include <tuple>
 
+#include "core/follow_links.h"
 #include "rules/cures/cures.h"
 #include "rules/engine/formatting.h"
 #include "rules/engine/rule.h"
@@ -108,6 +109,22 @@ std::string fix_of(const OpCall& call) {
          "number";
 }
 
+// Two masks, each with the lowest number where nothing is to be seen, or what views show of them.
+bool adds_masks(const RunIndex& index, const OpCall& call) {
+  const auto is_mask = [&](const Operand& operand) {
+    const OpCall* origin = nullptr;
+    follow_links(index.run().call(operand.origin), [&](const OpCall& made) -> const OpCall* {
+      origin = &made;
+      const bool is_view = index.has(made, ops::kPassesOn) && !made.operands.empty();
+      return is_view ? index.run().call(made.operands.front().origin) : nullptr;
+    });
+    return origin != nullptr && index.has(*origin, ops::kMask);
+  };
+  return ops::parse_op_name(call.op).base == "add" && call.operands.size() == 2 &&
+         is_users_own(call.site) &&
+         std::all_of(call.operands.begin(), call.operands.end(), is_mask);
+}
+
 // `to_nan`: the first NaN came of this infinity.
 void report_inf(const RunIndex& index, const Event& inf, const Event& to_nan, Findings& out) {
   const OpCall& call = *inf.call;
@@ -117,9 +134,14 @@ void report_inf(const RunIndex& index, const Event& inf, const Event& to_nan, Fi
     std::string why = fmt::format("{} its operands were finite: {}", when(inf), operand_list(call));
     if (is_half(call)) why += "; Half ends at 65504, and a sum or product beyond that is infinite";
     if (to_nan) why += fmt::format("; {} turned it into a NaN {}", to_nan.call->op, when(to_nan));
+    const CureProposer propose(index, out.options());
+    const std::string at_lowest = "join the masks by torch.minimum(), which passes no dtype's end";
+    const bool is_of_masks = adds_masks(index, call);
     return Details{.why = why,
-                   .fix = fix_of(call),
-                   .cures = CureProposer(index, out.options()).compute_in_float(call),
+                   .fix = is_of_masks ? at_lowest : fix_of(call),
+                   .cures = is_of_masks ? std::vector{propose.rewrite(call, *call.result_dtype(),
+                                                                      "lowest", at_lowest)}
+                                        : propose.compute_in_float(call),
                    .severity = to_nan ? Severity::kError : Severity::kWarning};
   });
 }

@@ -281,6 +281,9 @@ std::optional<Words> of_written(const Refusal& refusal, const Judged& judged) {
   if (call.short_op().ends_with('_')) {
     words.add(judged.propose.rewrite(call, refusal.named.front(), "not in place",
                                      "take the result as a new tensor"));
+    if (written->dtypes.within(kIntegers))
+      words.add(judged.propose.rewrite(call, refusal.named.front(), "floating alone",
+                                       "leave out what is no floating-point tensor"));
   }
   const OpCall* maker = judged.index.provenance().of(call, *written).maker;
   if (maker != nullptr) words.add(judged.propose.cast_result(*maker, refusal.named.front()));

@@ -27,7 +27,7 @@ bool passes_tensor_on(llvm::StringRef name) {
   return names.contains(name);
 }
 
-uint32_t op_facts(llvm::StringRef name) { return ops::facts_of({name.data(), name.size()}); }
+uint64_t op_facts(llvm::StringRef name) { return ops::facts_of({name.data(), name.size()}); }
 
 // torch::tensor and torch::from_blob are functions of the C++ interface, not ops, so ops/ does not
 // know them.

@@ -27,6 +27,8 @@ bool has_variable(const OpCall& call, const Operand& operand) {
          call.site.line.known();
 }
 
+constexpr const char* kFunctions[] = {"torch", "F", "functional"};
+
 }  // namespace
 
 std::string at(const SourceLine& line) {
@@ -51,6 +53,19 @@ std::string CureProposer::line_of(const OpCall& call) const {
 bool CureProposer::is_named(const OpCall& call) const {
   const std::string line = line_of(call);
   return line.empty() || line.find(call.short_op()) != std::string::npos;
+}
+
+// "torch.einsum(…)", "F.conv2d(…)": the line itself calls the op, or the one that it is inside of.
+bool CureProposer::calls_function(const OpCall& call) const {
+  const OpCall* outer = &call;
+  for (const OpCall* parent = outer; parent != nullptr; parent = index_.run().call(outer->parent)) {
+    if (!(parent->site.line == call.site.line)) break;
+    outer = parent;
+  }
+  const std::string line = line_of(call);
+  return std::any_of(std::begin(kFunctions), std::end(kFunctions), [&](const char* module) {
+    return line.find(fmt::format("{}.{}(", module, outer->short_op())) != std::string::npos;
+  });
 }
 
 // The tensor was not made by an op inside of the module, so that what it is called with decides.
@@ -78,7 +93,7 @@ bool CureProposer::takes_other_floats(const OpCall& call, std::string_view modul
 std::optional<Cure> CureProposer::cast_operand(const OpCall& call, const Operand& operand,
                                                Dtype dtype, const std::string& noun) const {
   const Site& site = call.site;
-  const bool is_module = !site.module.empty() && !is_inside(site);
+  const bool is_module = !site.module.empty() && !is_inside(site) && !calls_function(call);
   // In a library there is no line of the user's to cast it at, but one that calls the module.
   if (!is_module && !is_users_own(site) && site.line.known()) return std::nullopt;
   if (!is_module) {

@@ -84,6 +84,7 @@ class CureProposer {
  private:
   std::optional<Cure> ask_otherwise(const OpCall& call, const Operand& parameter) const;
   bool has_frozen(const OpCall& call, const std::string& module) const;
+  bool calls_function(const OpCall& call) const;
   bool is_from_outside(const OpCall& call, const Operand& operand, std::string_view module) const;
   bool takes_other_floats(const OpCall& call, std::string_view module, Dtype dtype) const;
 

@@ -224,7 +224,8 @@ class MixCures {
   }
 
   // What is read is cast. A buffer that a line makes without saying in which dtype was not meant to
-  // be Float beside a model that is not: what reads it next would refuse it.
+  // be Float beside a model that is not, or in a program in Double: what reads it next would refuse
+  // it.
   void of_written() {
     const OpCall* maker = index_.provenance().of(call_, *mix_.other.operand).maker;
     const bool is_made = maker != nullptr && index_.has(*maker, ops::kFactory) &&
@@ -232,9 +233,11 @@ class MixCures {
     const auto made = is_made && propose_.is_named(*maker)
                           ? propose_.cast_result(*maker, mix_.odd.dtype)
                           : std::nullopt;
-    const bool is_by_default = made && mix_.other.dtype == Dtype::kFloat &&
+    const bool is_meant = kLowPrecision.contains(mix_.odd.dtype) ||
+                          (mix_.odd.dtype == Dtype::kDouble &&
+                           !index_.has_parameters_in(call_.process, Dtype::kFloat));
+    const bool is_by_default = made && mix_.other.dtype == Dtype::kFloat && is_meant &&
                                maker->scalar("dtype") == nullptr && maker->operands.empty() &&
-                               kLowPrecision.contains(mix_.odd.dtype) &&
                                !was_lowered_by_autocast(mix_.odd) &&
                                call_.autocast.region_for(call_.device_type()) == nullptr;
     if (is_by_default) add(*made);

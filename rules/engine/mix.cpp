@@ -159,12 +159,40 @@ uint64_t cast_beside(const RunIndex& index, const Side& parameter) {
   return index.casts_beside(*maker);
 }
 
+// Of a layer that a class makes whose call nobody saw, as one that is used by its method decode():
+// something else that the class made has the dtype now. Of any other that is not asked.
+bool may_have_sibling_in(const RunIndex& index, const Side& parameter, Dtype dtype) {
+  const Run& run = index.run();
+  const auto made = [&](const Operand& operand) {
+    const OpCall* first = nullptr;
+    follow_links(run.call(operand.origin), [&](const OpCall& call) -> const OpCall* {
+      first = &call;
+      const bool is_cast = index.has(call, ops::kCast) && !call.operands.empty();
+      return is_cast ? run.call(call.operands.front().origin) : nullptr;
+    });
+    return first;
+  };
+  const Operand* operand = parameter_behind(index, *parameter.operand);
+  const OpCall* maker = operand == nullptr ? nullptr : made(*operand);
+  const bool is_lone = std::count(parameter.parameter.begin(), parameter.parameter.end(), '.') == 1;
+  if (!is_lone || maker == nullptr || !maker->site.line.function.ends_with(".__init__"))
+    return true;
+  return std::any_of(run.calls.begin(), run.calls.end(), [&](const OpCall& call) {
+    return std::any_of(call.operands.begin(), call.operands.end(), [&](const Operand& other) {
+      if (!is_parameter(other) || other.dtypes != DtypeSet(dtype)) return false;
+      const OpCall* its = made(other);
+      return its != nullptr && its->site.line.function == maker->site.line.function;
+    });
+  });
+}
+
 // Most other parameters around have the input's dtype: it is this one that was left behind. Unless
 // it was cast with all of them, by module.half() say: what was seen of those is from before.
 bool is_left_behind(const RunIndex& index, const OpCall& call, const Side& parameter, Dtype input) {
   std::map<Dtype, size_t> around = index.parameter_dtypes(call.process, parameter.parameter);
   const bool is_alone = around[input] >= 4 && around[input] >= 2 * around[parameter.dtype];
-  return is_alone && cast_beside(index, parameter) <= around[input];
+  return is_alone && cast_beside(index, parameter) <= around[input] &&
+         may_have_sibling_in(index, parameter, input);
 }
 
 // Made in a dtype that somebody asked for, where the model's other layers are made in the input's.

@@ -29,7 +29,7 @@ static bool op_promotes(const contracts::Contracts& contracts, const OpCall& cal
 RunIndex::RunIndex(const Run& run, const contracts::Contracts& contracts)
     : run_(run), provenance_(run), contracts_(contracts) {
   struct Op {
-    uint32_t facts = 0;
+    uint64_t facts = 0;
     bool promotes = false;
   };
   std::map<std::pair<std::string_view, std::string_view>, Op> known;  // by name and overload

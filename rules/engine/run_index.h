@@ -27,7 +27,7 @@ class RunIndex {
 
   const Run& run() const { return run_; }
   // Any of the facts of ops/ops.h.
-  bool has(const OpCall& call, uint32_t facts) const { return (facts_[call.id - 1] & facts) != 0; }
+  bool has(const OpCall& call, uint64_t facts) const { return (facts_[call.id - 1] & facts) != 0; }
 
   // What the contracts measured. An op that promotes answers in the promoted dtype of its operands,
   // and refuses no mix of floating dtypes. For that, and for what a derivative's formula refuses,
@@ -105,7 +105,7 @@ class RunIndex {
   const Run& run_;
   ProvenanceIndex provenance_;
   const contracts::Contracts& contracts_;
-  std::vector<uint32_t> facts_;
+  std::vector<uint64_t> facts_;
   std::vector<bool> promotes_;
   std::vector<bool> is_judged_;
   std::vector<std::reference_wrapper<const OpCall>> judged_calls_;

@@ -482,6 +482,26 @@ def main(args):
 
     # ---- settings and rewrites
 
+    def test_in_place(self):
+        """A new tensor is read in place of the written one, or nobody sees what was computed."""
+        how = dict(operand="not in place", op="div_", arguments=("self", "other"))
+        for after in ("print(a)", "def f():\n    return a"):
+            text = "import torch\na = g()\na /= b + 1\n"
+            self.assertIn("a = a / (b + 1)\n", self.ways(text + after + "\n", 3, "rewrite", **how)[0])
+        loop = "import torch\nfor x in loader:\n    x /= 255\n"
+        self.assertIn("x = x / 255\n", self.ways(loop + "    net(x)\n", 3, "rewrite", **how)[0])
+        for end in ("", "    x.add_(1)\n"):
+            self.refuse("is not read behind the line", loop + end, 3, "rewrite", **how)
+
+    def test_counters_among_averages(self):
+        how = dict(operand="floating alone", op="mul_", arguments=("self", "other"))
+        for line, more in (("v.mul_(d)", "v.add_(p)"), ("v.mul_(d).add_(p)", "n += 1"), ("v *= d", "p.mul_(2)")):
+            text = f"import torch\ndef step(self):\n    for p, v in zip(self.a, self.b):\n        {line}\n        {more}\n"
+            self.assertEqual(self.ways(text, 4, "rewrite", **how)[0].splitlines()[3:],
+                             ["        if not v.is_floating_point():", "            continue", f"        {line}", f"        {more}"])
+        for loop, more in (("for k in self.keys", "n += 1"), ("for v in self.b", "out.append(v)"), ("while True", "v.add_(1)")):
+            self.refuse("no loop over tensors", f"import torch\n{loop}:\n    v.mul_(d)\n    {more}\n", 3, "rewrite", **how)
+
     def test_a_keyword(self):
         setting = dict(operand='Accelerator(mixed_precision="bf16")')
         for before, after in (("mixed_precision='fp16'", 'mixed_precision="bf16"'), ("", 'mixed_precision="bf16"'),
@@ -493,7 +513,6 @@ def main(args):
 
     def test_rewrites(self):
         for how, op, before, after, more in (
-                ("not in place", "div_", "a /= b + 1", "a = a / (b + 1)", {}),
                 ("not in place", "sqrt_", "self.n.sqrt_()", "self.n = self.n.sqrt()", {}),
                 ("^", "sub", "a = m - n", "a = m ^ n", {}), ("~", "sub", "a = 1 - m", "a = ~m", {}),
                 ("number", "masked_fill", "s = s.masked_fill(m, -1e9)", "s = s.masked_fill(m, torch.finfo(s.dtype).min)",

@@ -22,7 +22,7 @@ TENSORS = {"Tensor": 1, "Optional[Tensor]": 1, "List[Tensor]": 2, "Optional[List
 def facts():
     """{name of a fact: its bit}, from the header."""
     text = (ROOT / "ops/ops.h").read_text()
-    return {name: 1 << int(bit) for name, bit in re.findall(r"(k\w+) = 1u << (\d+)", text)}
+    return {name: 1 << int(bit) for name, bit in re.findall(r"(k\w+) = 1ull << (\d+)", text)}
 
 
 def schemas_by_name():

@@ -153,7 +153,7 @@ const OpInfo* learn(const at::RecordFunction& fn) {
     op->result_room += is_tensor(result.type()) ? 1 : is_tensor_list(result.type()) ? 4 : 0;
   if (op->result_room > trace::kMaxResults) op->result_room = trace::kMaxResults;
   if (op->tensors.empty() && op->result_room == 0) op->interest = Interest::kNever;
-  const uint32_t facts = ops::facts_of(op->name);
+  const uint64_t facts = ops::facts_of(op->name);
   op->speaks_for_inner = (facts & ops::kGrouped) != 0;
   op->converts = (facts & ops::kCast) != 0 && !op->speaks_for_inner;
   op->may_begin_backward = op->name == "aten::ones_like";

@@ -449,6 +449,7 @@ bool is_wanted(ShadowCall& call, const Frame& frame, bool is_pointwise,
   const OpInfo& op = *frame.op;
   const at::ScalarType asked = asked_dtype(op, inputs);
   if (op.tensors.empty()) return is_of_16_bits(asked);
+  if (ops::facts_of(op.name) & ops::kAnyBasis) return false;
   if (ops::facts_of(op.name) & (ops::kMultiplies | ops::kProduct) &&
       any_tensor(op, inputs, [](const Tensor& tensor) { return tensor.numel() > kMostOfProduct; }))
     return false;

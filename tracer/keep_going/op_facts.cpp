@@ -86,7 +86,7 @@ const OpFacts* learn_facts(const c10::FunctionSchema& schema) {
   facts->argument_count = static_cast<uint16_t>(schema.arguments().size());
   facts->result_count = static_cast<uint16_t>(schema.returns().size());
   facts->is_view = returns_a_view(schema);
-  const uint32_t known = ops::facts_of(schema.name());
+  const uint64_t known = ops::facts_of(schema.name());
   facts->only_first_result = (known & ops::kStatistics) != 0;
   facts->overwrites = (known & ops::kOverwrites) != 0;
   facts->multiplies = (known & ops::kMultiplies) != 0;

@@ -1,5 +1,5 @@
 # Autocast is open already, so the model need not be Half.
-# EXPECT-CURE nn.Sequential(nn.Linear(10, 20), nn.Tanh(), nn.Linear(20, 2)).float()
+# EXPECT-CURE model = nn.Sequential(nn.Linear(10, 20), nn.Tanh(), nn.Linear(20, 2))
 import torch
 import torch.nn as nn
 import torch.nn.functional as F
