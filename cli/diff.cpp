@@ -1,4 +1,6 @@
-// dtypecheck diff: what changed dtype between two runs, or between a lockfile and a run.
+// dtypecheck diff: what changed dtype between two runs, or between a lockfile and a run; or, of
+// runs recorded with --values, where their numbers part.
+#include <algorithm>
 #include <filesystem>
 #include <memory>
 #include <tuple>
@@ -6,6 +8,8 @@
 #include "cli/command.h"
 #include "cli/exit_status.h"
 #include "cli/report_options.h"
+#include "compare/compare.h"
+#include "platform/error.h"
 #include "platform/files.h"
 #include "platform/output.h"
 #include "reports/judging/engine_roles.h"
@@ -20,6 +24,8 @@ struct DiffCommand {
   bool json = false;
   bool all = false;
   bool engines = false;
+  bool values = false;
+  bool dtypes = false;
 };
 
 struct Side {
@@ -47,8 +53,37 @@ static Side read_side(const std::string& path) {
   return side;
 }
 
+static bool has_values(const std::string& path) {
+  try {
+    const std::vector<std::string> files = trace_files(path);
+    return std::any_of(files.begin(), files.end(), [](const std::string& file) {
+      return read_trace_header(file).flags & trace::kFlagValues;
+    });
+  } catch (const InputError&) {
+    return false;  // reading all of it says why
+  }
+}
+
+static bool compares_values(const DiffCommand& command) {
+  if (command.values) return true;
+  return !command.dtypes && !command.engines && has_values(command.before) &&
+         has_values(command.after);
+}
+
+static int run_on_values(const DiffCommand& command) {
+  const compare::Comparison comparison = compare::compare_values(
+      read_digests(command.before), read_digests(command.after), command.before, command.after);
+  Output output = open_output(command.output);
+  output.stream() << (command.json
+                          ? to_json(comparison, command.before, command.after)
+                          : to_text(comparison, command.before, command.after, command.all));
+  output.finish();
+  return comparison.is_apart() ? kFound : kClean;
+}
+
 // What differs is a finding; where nothing does, a run of which a part is missing proves nothing.
 static int run(const DiffCommand& command) {
+  if (compares_values(command)) return run_on_values(command);
   Side before = read_side(command.before), after = read_side(command.after);
   if (command.engines)
     std::tie(before.lock, after.lock) = judging::roles_of(before.lock, after.lock);
@@ -74,6 +109,12 @@ static std::function<int()> set_up(Options& options) {
   options.add("NEW", command->after, "the same, of what is compared with it").type("").required();
   options.add_flag("--json", command->json, "what differs as one JSON object");
   options.add_flag("--all", command->all, "show all differences, not one screen of them");
+  const Option values = options.add_flag(
+      "--values", command->values,
+      "compare numbers, by the digests of trace --values: the first op that adds more than it was "
+      "given; default where both have them");
+  options.add_flag("--dtypes", command->dtypes, "compare dtypes, though both have digests")
+      .excludes(values);
   options.add_flag("--engines", command->engines,
                    "OLD trains what NEW generates with: compare weights, layers, norms, caches, "
                    "logits and samplers, not ops");
@@ -84,11 +125,12 @@ static std::function<int()> set_up(Options& options) {
 
 extern const Command diff_command = {
     .name = "diff",
-    .summary = "show what changed dtype between two runs, or between a lockfile and a run",
+    .summary = "show what changed dtype between two runs, or where their numbers part",
     .arguments = "[OPTIONS] OLD NEW",
     .examples =
         "  dtypecheck diff dtype.lock run.trace\n"
-        "  dtypecheck diff run.trace run.trace --json\n",
+        "  dtypecheck diff run.trace run.trace --json\n"
+        "  dtypecheck diff run1 run2 --values\n",
     .set_up = set_up,
 };
 

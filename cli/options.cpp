@@ -118,6 +118,11 @@ Option Options::add_flag(const std::string& names, bool& value, const std::strin
   return Option(app_->add_flag(names, value, help));
 }
 
+Option Options::add_flag(const std::string& name, std::string& value, const std::string& usual,
+                         const std::string& help) {
+  return Option(app_->add_flag(fmt::format("{}{{{}}}", name, usual), value, help));
+}
+
 Option Options::add_choice(const std::string& names, std::string& value,
                            const std::vector<std::string>& choices, const std::string& help) {
   const auto check = [choices](const std::string& text) {

@@ -52,6 +52,9 @@ class Options {
   Option add(const std::string& names, unsigned& value, const std::string& help);
   Option add(const std::string& names, double& value, const std::string& help);
   Option add_flag(const std::string& names, bool& value, const std::string& help);
+  // A flag that may be given a value, behind a "=" alone; `usual` is its value without.
+  Option add_flag(const std::string& name, std::string& value, const std::string& usual,
+                  const std::string& help);
   Option add_choice(const std::string& names, std::string& value,
                     const std::vector<std::string>& choices, const std::string& help);
   // What follows the options is another program's and goes into `words`, less a "--" before it.

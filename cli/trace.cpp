@@ -3,9 +3,11 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstring>
 #include <filesystem>
 #include <memory>
+#include <regex>
 
 #include "cli/command.h"
 #include "cli/cure.h"
@@ -31,6 +33,19 @@ namespace fs = std::filesystem;
 
 namespace dtypecheck::cli {
 
+static constexpr char kUsualSteps[] = "usual";
+
+// "1,2,100" is "values=1+2+100": a comma parts the options.
+static std::string values_option(std::string steps) {
+  if (steps == kUsualSteps) return "values";
+  const bool is_list = std::regex_match(steps, std::regex("[1-9][0-9]{0,8}(,[1-9][0-9]{0,8})*"));
+  if (!is_list)
+    throw InputError(
+        fmt::format("--values={}: expected steps counted from 1, as in --values=1,2,100", steps));
+  std::replace(steps.begin(), steps.end(), ',', '+');
+  return "values=" + steps;
+}
+
 // tracer/protocol.md
 static Environment tracer_environment(const TraceCommand& command, const RunFolder& folder,
                                       const std::vector<std::string>& discarded) {
@@ -42,6 +57,7 @@ static Environment tracer_environment(const TraceCommand& command, const RunFold
   std::vector<std::string> options;
   if (command.steady) options.push_back("steady");
   if (command.check_values) options.push_back("check-values");
+  if (!command.values.empty()) options.push_back(values_option(command.values));
   if (command.keep_going) options.push_back("keep-going");
   if (command.timeline > 0) options.push_back(fmt::format("timeline={}", command.timeline));
   if (command.fix) options.push_back("fix");
@@ -255,6 +271,10 @@ static std::function<int()> set_up(Options& options) {
       .excludes(keep_going);
   options.add_flag("--check-values", command->check_values,
                    "look for the first inf or NaN in the results");
+  options.add_flag(
+      "--values", command->values, kUsualSteps,
+      "record digests of what each op call was given and gave, for dtypecheck diff: in "
+      "steps 1, 2, 4, 8 and so on, or in those of --values=1,2,100");
   options.add_flag("--cure", command->cure,
                    "then look for a change that cures the findings, as dtypecheck cure does, and "
                    "show it in the report");
@@ -291,6 +311,7 @@ extern const Command trace_command = {
         "  dtypecheck trace --steady --out run1 -- accelerate launch train.py --mixed_precision "
         "bf16\n"
         "  dtypecheck trace --check-values --fail-on error -- ./libtorch_trainer\n"
+        "  dtypecheck trace --values -- python train.py --mixed_precision bf16\n"
         "  dtypecheck trace --fix -- python train.py --mixed_precision fp16\n",
     .set_up = set_up,
     .is_configured = true,

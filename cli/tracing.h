@@ -17,6 +17,7 @@ struct TraceCommand {
   std::string out;
   bool steady = false;
   bool check_values = false;
+  std::string values;  // steps; "": no digests
   bool no_gpu = false;
   uint32_t timeline = 0;
   bool keep_going = false;

@@ -32,7 +32,9 @@ constexpr size_t kFixedBytes[] = {0,
                                   sizeof(MadeByRecord),
                                   sizeof(OpTimeRecord),
                                   sizeof(GpuTimeRecord),
-                                  sizeof(GroupRecord)};
+                                  sizeof(GroupRecord),
+                                  sizeof(DigestRecord),
+                                  sizeof(CallDigestsRecord)};
 
 size_t rounded_up(size_t bytes) { return (bytes + 7) / 8 * 8; }
 
@@ -72,6 +74,18 @@ size_t bytes_by_counts(const char* record) {
   if (kind == Kind::kString) {
     const auto length = load<uint32_t>(record + offsetof(StringRecord, length_bytes));
     return rounded_up(sizeof(StringRecord) + size_t{length});
+  }
+  if (kind == Kind::kDigest) {
+    const auto places = load<uint8_t>(record + offsetof(DigestRecord, place_count));
+    const auto is_wide = load<uint8_t>(record + offsetof(DigestRecord, is_wide));
+    return rounded_up(sizeof(DigestRecord) +
+                      places * (is_wide != 0 ? sizeof(double) : sizeof(float)));
+  }
+  if (kind == Kind::kCallDigests) {
+    const size_t digests =
+        size_t{load<uint16_t>(record + offsetof(CallDigestsRecord, operand_count))} +
+        load<uint16_t>(record + offsetof(CallDigestsRecord, result_count));
+    return rounded_up(sizeof(CallDigestsRecord) + digests * sizeof(uint32_t));
   }
   if (kind != Kind::kSignature) return fixed_bytes(kind);
   const auto results = load<uint16_t>(record + offsetof(SignatureRecord, result_room));

@@ -51,7 +51,8 @@ namespace trace {
 //     flags.
 // 10: CastCounters::looked, clipped and flushed; kNonFiniteIsRead and kNonFiniteIsAnswer.
 // 11: InexactRecord::arrival, arrived_at and off.
-constexpr uint32_t kTraceVersion = 11;
+// 12: DigestRecord and CallDigestsRecord; kFlagValues.
+constexpr uint32_t kTraceVersion = 12;
 
 constexpr char kMagic[8] = {'D', 'T', 'Y', 'P', 'E', 'T', 'R', 'C'};
 constexpr uint32_t kEndianMark = 0x01020304;
@@ -102,7 +103,8 @@ constexpr uint32_t kFlagKeepGoing = 1u << 1;      // results of this run are not
 // dtypecheck merge made it of the traces of many processes, equal op calls stored once. What the
 // header says of a process means nothing then.
 constexpr uint32_t kFlagMerged = 1u << 2;
-constexpr uint32_t kFlagFix = 1u << 3;  // --fix was on
+constexpr uint32_t kFlagFix = 1u << 3;     // --fix was on
+constexpr uint32_t kFlagValues = 1u << 4;  // --values was on
 
 enum class Kind : uint16_t {
   kString = 1,
@@ -121,8 +123,10 @@ enum class Kind : uint16_t {
   kOpTime = 14,
   kGpuTime = 15,
   kGroup = 16,
+  kDigest = 17,
+  kCallDigests = 18,
 };
-constexpr Kind kLastKind = Kind::kGroup;
+constexpr Kind kLastKind = Kind::kCallDigests;
 
 constexpr uint16_t kReserved = 0;  // RecordHeader::state while it is being filled in
 constexpr uint16_t kCommitted = 1;
@@ -425,6 +429,48 @@ struct GroupRecord {
   uint32_t ranks;  // string: "0-2,5"
 };
 static_assert(sizeof(GroupRecord) == 24, "");
+
+// With digests of values (trace --values): what one tensor held at one time. A tensor that did not
+// change between two ops has one. Of a boolean or an integer its values are numbers.
+struct DigestRecord {
+  RecordHeader header;
+  uint32_t id;
+  uint32_t parameter;  // string: the qualified name of the parameter that it is; 0: none
+  uint64_t count;      // elements
+  uint64_t finite;     // of these; the next three are of them, and 0 where there are none
+  double root_mean_square;
+  double mean;
+  double largest;  // magnitude
+  uint32_t shape;  // a hash of the sizes, from the first; strides are no part of it
+  // The digest that was last written of the same memory, where an op gave that: of what this is a
+  // view of, as a rule. 0: none.
+  uint32_t base;
+  uint8_t dtype;        // Dtype
+  uint8_t is_gradient;  // 1: not the parameter's values, but its gradient's
+  uint8_t place_count;  // elements below, at most kDigestPlaces
+  uint8_t is_wide;      // 1: they are doubles; 0: floats
+  uint32_t reserved;
+  // float or double places[place_count]: element i * count / place_count in the order of the
+  // sizes, whatever the strides; then zeros up to the multiple of 8.
+};
+static_assert(sizeof(DigestRecord) == 80, "");
+constexpr uint32_t kDigestPlaces = 16;
+// No digests are written from there on: the rest is the signatures'.
+constexpr uint64_t kMostDigestFileBytes = 192u << 20;
+
+// With digests of values: one op call that the program, or a node of the backward pass, made; what
+// the op called itself has none. They are in the order in which the calls returned.
+struct CallDigestsRecord {
+  RecordHeader header;
+  uint32_t signature;
+  uint32_t step;
+  uint16_t operand_count;  // tensors among the arguments, the elements of lists one by one
+  uint16_t result_count;   // of an op that gives none: the tensors that it wrote
+  uint32_t reserved;
+  // uint32_t digests[operand_count + result_count]: ids of DigestRecords; 0: a tensor that was not
+  // digested, for it is on a GPU, say. Then zeros up to the multiple of 8.
+};
+static_assert(sizeof(CallDigestsRecord) == 32, "");
 
 }  // namespace trace
 }  // namespace dtypecheck

@@ -131,6 +131,11 @@ class Inputs {
 
 }  // namespace
 
+std::vector<std::string> trace_files(const std::string& input) {
+  std::error_code ignored;
+  return fs::is_directory(input, ignored) ? traces_in(input) : std::vector<std::string>{input};
+}
+
 void read_trace_file(const std::string& path, Run& run, Symbolizer* symbolizer) {
   std::error_code ignored;
   const fs::file_status status = fs::status(path, ignored);

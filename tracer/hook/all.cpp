@@ -4,6 +4,7 @@
 #include "tracer/hook/autocast_regions.cpp"
 #include "tracer/hook/clock.cpp"
 #include "tracer/hook/describe.cpp"
+#include "tracer/hook/digests.cpp"
 #include "tracer/hook/factories.cpp"
 #include "tracer/hook/facts.cpp"
 #include "tracer/hook/gpu_samples.cpp"

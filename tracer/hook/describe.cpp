@@ -94,21 +94,6 @@ uint64_t storage_key(const c10::TensorImpl* plain) {
   return mix(key, plain->unsafe_storage().nbytes() << 8 | dtype_of(plain)) | 1;
 }
 
-// A linear layer's weight arrives at addmm transposed, as a view: the storage tells whose it is,
-// once the parameter itself was seen as an operand (of aten::linear, in this case).
-uint32_t parameter_name(const c10::TensorImpl* impl, bool may_be_parameter) {
-  if (!is_plain(impl) || !impl->unsafe_storage()) return 0;
-  const uint64_t key = storage_key(impl);
-  if (const uint32_t name = tracer.parameters.find(key)) return name;
-  if (!tracer.python || !may_be_parameter) return 0;
-  const std::string name = python::parameter_name(impl);
-  if (name.empty()) return 0;
-  const uint32_t id = intern(name);
-  // While a model is loaded and cast, its parameters still change their storages.
-  if (tracer.forward_seen.load(std::memory_order_relaxed)) tracer.parameters.insert(key, id);
-  return id;
-}
-
 bool may_be_parameter(Role role, bool leaf) {
   return leaf || role == Role::kWeight || role == Role::kBias || role == Role::kState;
 }
@@ -402,6 +387,21 @@ OperandList describe_locals(const std::vector<python::LocalTensor>& locals) {
 }
 
 }  // namespace
+
+// A linear layer's weight arrives at addmm transposed, as a view: the storage tells whose it is,
+// once the parameter itself was seen as an operand (of aten::linear, in this case).
+uint32_t parameter_name(const c10::TensorImpl* impl, bool may_be_parameter) {
+  if (!is_plain(impl) || !impl->unsafe_storage()) return 0;
+  const uint64_t key = storage_key(impl);
+  if (const uint32_t name = tracer.parameters.find(key)) return name;
+  if (!tracer.python || !may_be_parameter) return 0;
+  const std::string name = python::parameter_name(impl);
+  if (name.empty()) return 0;
+  const uint32_t id = intern(name);
+  // While a model is loaded and cast, its parameters still change their storages.
+  if (tracer.forward_seen.load(std::memory_order_relaxed)) tracer.parameters.insert(key, id);
+  return id;
+}
 
 bool is_plain(const c10::TensorImpl* impl) {
   return !is_undefined(impl) && !impl->key_set().has_any(kSpecial) &&

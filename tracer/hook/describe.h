@@ -114,6 +114,10 @@ trace::SignatureRecord* describe(ThreadState* state, uint64_t key, const Frame& 
 void describe_results(ThreadState* state, trace::SignatureRecord* record,
                       const std::vector<c10::IValue>& outputs);
 
+// The name of the parameter that a tensor is, or is a view of all of; 0: none that is known. May
+// take the GIL.
+uint32_t parameter_name(const c10::TensorImpl* impl, bool may_be_parameter);
+
 // A compiled region as an op call of its own ("compiled::inductor_forward_0"), by the tensors that
 // go in and come out.
 using Tensors = c10::ArrayRef<const c10::TensorImpl*>;

@@ -12,6 +12,7 @@
 #include "tracer/hook/autocast_regions.h"
 #include "tracer/hook/clock.h"
 #include "tracer/hook/describe.h"
+#include "tracer/hook/digests.h"
 #include "tracer/hook/facts.h"
 #include "tracer/hook/gpu_samples.h"
 #include "tracer/hook/gpu_work.h"
@@ -49,6 +50,7 @@ void forget_file() {
   forget_sites();
   forget_messages();
   forget_values();
+  forget_digests();
   forget_facts();
   forget_requests();
   forget_weight_moves();
@@ -78,6 +80,7 @@ uint32_t number_of_option(const char* options, const char* name) {
 void read_options(const char* options) {
   tracer.options.steady = has_option(options, "steady");
   tracer.options.check_values = has_option(options, "check-values");
+  tracer.options.values = start_digests(options);
   tracer.options.fix = has_option(options, "fix");
   tracer.options.keep_going = tracer.options.fix || has_option(options, "keep-going");
   tracer.options.pretended = has_option(options, "pretended");
@@ -100,6 +103,7 @@ void fill_header() {
   std::snprintf(header->python, sizeof header->python, "%s",
                 tracer.python ? python::version() : "");
   header->flags = tracer.options.check_values ? trace::kFlagValuesChecked : 0;
+  if (tracer.options.values) header->flags |= trace::kFlagValues;
   if (tracer.options.keep_going && keep_going::on.load())
     header->flags |= tracer.options.fix ? trace::kFlagFix : trace::kFlagKeepGoing;
   header->rank = rank_of_process();

@@ -18,6 +18,7 @@ namespace tracer {
 struct Options {
   bool steady = false;
   bool check_values = false;
+  bool values = false;      // digests of them
   bool keep_going = false;  // with fix as well: both stand in the dispatcher
   bool fix = false;
   bool pretended = false;       // on a GPU that computes nothing

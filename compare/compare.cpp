@@ -1,0 +1,445 @@
+#include "compare/compare.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <set>
+#include <tuple>
+#include <unordered_map>
+
+#include "compare/align.h"
+#include "compare/distance.h"
+#include "compare/expected.h"
+#include "core/dtype_names.h"
+#include "ops/ops.h"
+#include "platform/error.h"
+
+namespace dtypecheck::compare {
+namespace {
+
+constexpr double kTiny = 1e-12;      // nearer than this is not apart
+constexpr double kOtherData = 0.05;  // tensors of later steps, whose makers were not seen
+constexpr size_t kMostBetween = 16;  // ops walked through between two that are aligned
+constexpr size_t kMostRounding = 3;
+
+std::string dtype_text(Dtype dtype) {
+  const DtypeNames* names = names_of(dtype);
+  return names ? names->name : "unknown";
+}
+
+// One run, and where each of its digests was made.
+struct Side {
+  explicit Side(const DigestedProcess& process) : process(process) {
+    for (size_t call = 0; call < process.calls.size(); ++call)
+      for (uint32_t result : process.calls[call].results)
+        if (result != 0) made_by.try_emplace(result, call);
+  }
+
+  const Digest& digest(uint32_t index) const { return process.digests[index - 1]; }
+
+  // The call that gave the tensor, or what it is a view of, in this step; kAlone: none that was
+  // seen.
+  size_t maker(uint32_t index, uint32_t step) const {
+    while (index != 0) {
+      const auto found = made_by.find(index);
+      if (found != made_by.end())
+        return process.calls[found->second].step == step ? found->second : kAlone;
+      index = digest(index).base;
+    }
+    return kAlone;
+  }
+
+  // Nothing that was digested has written it.
+  bool is_given(uint32_t index) const {
+    return made_by.count(index) == 0 && digest(index).base == 0;
+  }
+
+  const DigestedProcess& process;
+  std::unordered_map<uint32_t, size_t> made_by;
+};
+
+// What stands between an operand and the aligned calls that it comes from.
+struct Between {
+  std::vector<size_t> alone;    // calls of this run alone
+  std::vector<size_t> aligned;  // where they end
+  double roundoff = 0;          // the lowest dtype on the way
+};
+
+class Comparer {
+ public:
+  Comparer(const DigestedProcess& a, const DigestedProcess& b, Comparison& out)
+      : a_(a), b_(b), alignment_(align(a, b)), out_(out) {}
+
+  void run() {
+    note_steps();
+    result_distance_.assign(a_.process.calls.size(), 0);
+    size_t aligned = 0;
+    for (size_t i = 0; i < a_.process.calls.size(); ++i) {
+      const size_t j = alignment_.to_b[i];
+      if (j == kAlone) continue;
+      ++aligned;
+      compare(i, j);
+    }
+    out_.alone_a = count_alone(a_, alignment_.to_b);
+    out_.alone_b = count_alone(b_, alignment_.to_a);
+    if (aligned == 0) {
+      throw InputError(
+          fmt::format("{} and {} have no op call in common: expected two runs of one "
+                      "program; dtypecheck diff --dtypes compares their dtypes",
+                      out_.file_a, out_.file_b));
+    }
+    if (out_.alone_a + out_.alone_b > aligned)
+      out_.notes.push_back("more op calls stand alone than are aligned: these may be two models");
+    compare_named();
+    sort_rounding();
+  }
+
+ private:
+  void note_steps() {
+    std::set<uint32_t> a, b;
+    for (const DigestedCall& call : a_.process.calls) a.insert(call.step);
+    for (const DigestedCall& call : b_.process.calls) b.insert(call.step);
+    std::set_intersection(a.begin(), a.end(), b.begin(), b.end(), std::back_inserter(out_.steps));
+    if (out_.steps.empty())
+      throw InputError(
+          fmt::format("{} and {} have no step in common that was digested; record both "
+                      "with the same --values=STEPS",
+                      out_.file_a, out_.file_b));
+    first_step_ = out_.steps.front();
+    if (a != b) out_.notes.push_back("one run has digests of steps that the other has none of");
+  }
+
+  // Steps that both have.
+  size_t count_alone(const Side& side, const std::vector<size_t>& to) const {
+    size_t alone = 0;
+    for (size_t i = 0; i < to.size(); ++i)
+      alone += to[i] == kAlone &&
+               std::binary_search(out_.steps.begin(), out_.steps.end(), side.process.calls[i].step);
+    return alone;
+  }
+
+  void compare(size_t i, size_t j) {
+    const DigestedCall& a = a_.process.calls[i];
+    const DigestedCall& b = b_.process.calls[j];
+    std::vector<OperandPair> operands;
+    bool known = a.operands.size() == b.operands.size() && a.results.size() == b.results.size();
+    for (size_t k = 0; known && k < a.operands.size(); ++k)
+      known = add_operand(a.operands[k], b.operands[k], operands);
+    if (!known) {
+      result_distance_[i] = worst_result(a, b);
+      ++out_.not_judged;
+      return;
+    }
+    size_t at = 0;
+    for (size_t k = 0; k < a.operands.size(); ++k) {
+      if (a.operands[k] == 0 || b.operands[k] == 0) continue;
+      check_given(a, a.operands[k], b.operands[k], operands[at].distance);
+      if (!is_between_ && operands[at].distance > kTiny)
+        check_between(i, j, a.operands[k], b.operands[k], operands[at].distance);
+      ++at;
+    }
+    const bool was_between = is_between_;
+    is_between_ = false;
+    judge_results(i, a, b, operands, was_between);
+  }
+
+  bool add_operand(uint32_t a, uint32_t b, std::vector<OperandPair>& operands) {
+    if (a == 0 || b == 0) {
+      ++out_.left_out;
+      return a == b;
+    }
+    const auto apart = distance(a_.digest(a), b_.digest(b));
+    if (apart) operands.push_back({&a_.digest(a), &b_.digest(b), *apart});
+    return apart.has_value();
+  }
+
+  double worst_result(const DigestedCall& a, const DigestedCall& b) const {
+    double worst = 0;
+    for (size_t k = 0; k < std::min(a.results.size(), b.results.size()); ++k) {
+      if (a.results[k] == 0 || b.results[k] == 0) continue;
+      worst =
+          std::max(worst, distance(a_.digest(a.results[k]), b_.digest(b.results[k])).value_or(0));
+    }
+    return worst;
+  }
+
+  // Weights and data that the runs begin with.
+  void check_given(const DigestedCall& call, uint32_t ia, uint32_t ib, double apart) {
+    const Digest& a = a_.digest(ia);
+    const Digest& b = b_.digest(ib);
+    if (!a_.is_given(ia) || !b_.is_given(ib) || call.site.phase == Phase::kOptimizer) return;
+    const double rounded = 4 * std::max(unit_roundoff(a.dtype), unit_roundoff(b.dtype));
+    Inputs& inputs = out_.inputs;
+    if (call.step == first_step_ && !a.parameter.empty()) {
+      if (!seen_.insert(a.parameter).second) return;
+      ++inputs.weights;
+      if (apart <= rounded) return;
+      if (inputs.weights_apart++ == 0) inputs.weight = a.parameter;
+      return;
+    }
+    if (!a.parameter.empty() || call.site.phase == Phase::kBackward) return;
+    if (!given_.insert(ia).second) return;
+    ++inputs.tensors;
+    if (apart <= std::max(rounded, call.step == first_step_ ? 0 : kOtherData)) return;
+    note_apart(call);
+  }
+
+  void note_apart(const DigestedCall& call) {
+    Inputs& inputs = out_.inputs;
+    if (inputs.tensors_apart++ > 0) return;
+    inputs.where = call.op;
+    inputs.site = call.site;
+    inputs.step = call.step;
+  }
+
+  Between between(const Side& side, const std::vector<size_t>& to, size_t maker) const {
+    Between found;
+    std::vector<size_t> waiting{maker};
+    std::set<size_t> seen;
+    while (!waiting.empty() && seen.size() < kMostBetween) {
+      const size_t call = waiting.back();
+      waiting.pop_back();
+      if (call == kAlone || !seen.insert(call).second) continue;
+      if (to[call] != kAlone) {
+        found.aligned.push_back(call);
+        continue;
+      }
+      found.alone.push_back(call);
+      const DigestedCall& made = side.process.calls[call];
+      for (const auto* list : {&made.operands, &made.results})
+        for (uint32_t index : *list)
+          if (index != 0)
+            found.roundoff = std::max(found.roundoff, unit_roundoff(side.digest(index).dtype));
+      for (uint32_t index : made.operands)
+        if (index != 0) waiting.push_back(side.maker(index, made.step));
+    }
+    return found;
+  }
+
+  std::vector<std::string> names_of_ops(const Side& side, std::vector<size_t> calls) const {
+    std::sort(calls.begin(), calls.end());
+    std::vector<std::string> names;
+    for (const size_t call : calls) {
+      const DigestedCall& made = side.process.calls[call];
+      std::string name = made.op;
+      if (ops::facts_of(made.op) & ops::kCast && !made.results.empty() && made.results[0] != 0)
+        name += " to " + dtype_text(side.digest(made.results[0]).dtype);
+      const std::string where = place(made.site);
+      if (!where.empty()) name += " at " + where;
+      if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
+    }
+    return names;
+  }
+
+  // Is the operand further apart than where it was made?
+  void check_between(size_t i, size_t j, uint32_t ia, uint32_t ib, double apart) {
+    const DigestedCall& call = a_.process.calls[i];
+    const Digest& a = a_.digest(ia);
+    const Digest& b = b_.digest(ib);
+    if (!is_floating(a.dtype) || !is_floating(b.dtype)) return;
+    const size_t made_a = a_.maker(ia, call.step);
+    const size_t made_b = b_.maker(ib, b_.process.calls[j].step);
+    if (made_a == kAlone || made_b == kAlone || alignment_.to_b[made_a] == made_b) return;
+    const Between in_a = between(a_, alignment_.to_b, made_a);
+    const Between in_b = between(b_, alignment_.to_a, made_b);
+    if (in_a.alone.empty() && in_b.alone.empty()) return;
+    double worst = 0;
+    for (const size_t at : in_a.aligned) worst = std::max(worst, result_distance_[at]);
+    for (const size_t at : in_b.aligned)
+      worst = std::max(worst, result_distance_[alignment_.to_a[at]]);
+    const double roundoff =
+        std::max({in_a.roundoff, in_b.roundoff, unit_roundoff(a.dtype), unit_roundoff(b.dtype)});
+    const bool adds = apart > 4 * (worst + 4 * roundoff);
+    if (!adds && apart <= 4 * worst) return;
+    Place place = place_of(call, adds ? Cause::kBetween : Cause::kRounding, apart, worst);
+    place.dtype_a = dtype_text(a.dtype);
+    place.dtype_b = dtype_text(b.dtype);
+    place.only_a = names_of_ops(a_, in_a.alone);
+    place.only_b = names_of_ops(b_, in_b.alone);
+    if (!adds) return out_.rounding.push_back(std::move(place));
+    out_.places.push_back(std::move(place));
+    is_between_ = true;
+  }
+
+  static Place place_of(const DigestedCall& call, Cause cause, double apart, double given) {
+    Place place;
+    place.cause = cause;
+    place.op = call.op;
+    place.site = call.site;
+    place.step = call.step;
+    place.distance = apart;
+    place.given = given;
+    return place;
+  }
+
+  void judge_results(size_t i, const DigestedCall& a, const DigestedCall& b,
+                     const std::vector<OperandPair>& operands, bool was_between) {
+    double given = 0, worst = 0;
+    for (const OperandPair& pair : operands) given = std::max(given, pair.distance);
+    const Digest* worst_a = nullptr;
+    const Digest* worst_b = nullptr;
+    bool is_judged = true, adds = false;
+    for (size_t k = 0; k < a.results.size(); ++k) {
+      if (a.results[k] == 0 || b.results[k] == 0) {
+        ++out_.left_out;
+        continue;
+      }
+      const Digest& result_a = a_.digest(a.results[k]);
+      const Digest& result_b = b_.digest(b.results[k]);
+      const auto apart = distance(result_a, result_b);
+      if (!apart) {
+        is_judged = false;
+        continue;
+      }
+      if (*apart >= worst) worst = *apart, worst_a = &result_a, worst_b = &result_b;
+      const auto expected = expected_distance(a.op, a.site.phase, operands, result_a, result_b);
+      if (!expected)
+        is_judged = false;
+      else
+        adds = adds || *apart > std::max(*expected, kTiny);
+    }
+    result_distance_[i] = worst;
+    if (adds && is_random(a.op)) {
+      if (out_.inputs.random.empty()) out_.inputs.random = a.op, out_.inputs.random_site = a.site;
+      return;
+    }
+    if (!is_judged && !adds) {
+      ++out_.not_judged;
+      return;
+    }
+    if (adds || (worst > 4 * given + kTiny && worst_a && worst_a->dtype != worst_b->dtype)) {
+      Place place = place_of(a, adds ? Cause::kAdds : Cause::kRounding, worst, given);
+      place.dtype_a = dtype_text(worst_a->dtype);
+      place.dtype_b = dtype_text(worst_b->dtype);
+      (adds ? out_.places : out_.rounding).push_back(std::move(place));
+    }
+    if (!adds && !was_between) ++out_.agree;
+  }
+
+  // The last digest of each weight in the optimizer of a step, and the first of its gradient.
+  using Names = std::map<std::tuple<uint32_t, bool, std::string>, uint32_t>;
+  static Names names_in(const DigestedProcess& process) {
+    Names names;
+    for (const DigestedCall& call : process.calls) {
+      if (call.site.phase != Phase::kOptimizer) continue;
+      for (const auto* list : {&call.operands, &call.results}) {
+        for (const uint32_t index : *list) {
+          if (index == 0) continue;
+          const Digest& digest = process.digests[index - 1];
+          if (!digest.parameter.empty() && !digest.is_gradient)
+            names[{call.step, false, digest.parameter}] = index;
+        }
+      }
+    }
+    return names;
+  }
+
+  void compare_named() {
+    Names a = names_in(a_.process), b = names_in(b_.process);
+    add_gradients(a_.process, a);
+    add_gradients(b_.process, b);
+    std::map<std::pair<uint32_t, bool>, Named> all;
+    for (const auto& [key, index] : a) {
+      const auto found = b.find(key);
+      if (found == b.end()) continue;
+      const auto apart = distance(a_.digest(index), b_.digest(found->second));
+      if (!apart) continue;
+      Named& named = all[{std::get<0>(key), std::get<1>(key)}];
+      named.step = std::get<0>(key);
+      named.is_gradient = std::get<1>(key);
+      if (named.count++ == 0 || *apart > named.distance) {
+        named.distance = *apart;
+        named.worst = std::get<2>(key);
+      }
+    }
+    for (auto& [key, named] : all) out_.named.push_back(std::move(named));
+  }
+
+  // They stand before the op that was about to apply them.
+  static void add_gradients(const DigestedProcess& process, Names& names) {
+    uint32_t index = 1;
+    for (const DigestedCall& call : process.calls) {
+      uint32_t last = 0;
+      for (const auto* list : {&call.operands, &call.results})
+        for (const uint32_t of : *list) last = std::max(last, of);
+      for (; index <= last; ++index) {
+        const Digest& digest = process.digests[index - 1];
+        if (digest.is_gradient) names.try_emplace({call.step, true, digest.parameter}, index);
+      }
+    }
+  }
+
+  void sort_rounding() {
+    std::set<std::tuple<std::string, std::string>> seen;
+    std::vector<Place> most;
+    std::stable_sort(
+        out_.rounding.begin(), out_.rounding.end(),
+        [](const Place& x, const Place& y) { return x.distance - x.given > y.distance - y.given; });
+    for (Place& place : out_.rounding) {
+      if (most.size() < kMostRounding && seen.emplace(place.site.module, place.op).second)
+        most.push_back(std::move(place));
+    }
+    out_.rounding = std::move(most);
+  }
+
+  const Side a_, b_;
+  Alignment alignment_;
+  Comparison& out_;
+  std::vector<double> result_distance_;  // of aligned calls of the first run
+  std::set<std::string> seen_;
+  std::set<uint32_t> given_;
+  uint32_t first_step_ = 0;
+  bool is_between_ = false;
+};
+
+// Of a run with several the first rank, and of one rank the process that has most.
+const DigestedProcess& main_process(const std::vector<DigestedProcess>& processes,
+                                    const std::string& name) {
+  const DigestedProcess* best = nullptr;
+  bool is_merged = false;
+  for (const DigestedProcess& process : processes) {
+    is_merged = is_merged || process.is_merged;
+    if (!process.is_recorded || process.is_merged || process.calls.empty()) continue;
+    const bool is_better = !best || std::pair(process.rank, best->calls.size()) <
+                                        std::pair(best->rank, process.calls.size());
+    if (is_better) best = &process;
+  }
+  if (best) return *best;
+  if (is_merged)
+    throw InputError(
+        fmt::format("{}: a merged trace has no digests of values; name the traces that "
+                    "it was made of",
+                    name));
+  const bool is_recorded =
+      std::any_of(processes.begin(), processes.end(),
+                  [](const DigestedProcess& process) { return process.is_recorded; });
+  throw InputError(is_recorded
+                       ? fmt::format("{}: no op call of a step has digests: it ended before its "
+                                     "first step, or before those of --values",
+                                     name)
+                       : fmt::format("{}: no digests of values; record it with --values", name));
+}
+
+}  // namespace
+
+Comparison compare_values(const std::vector<DigestedProcess>& a,
+                          const std::vector<DigestedProcess>& b, const std::string& name_a,
+                          const std::string& name_b) {
+  const DigestedProcess& first = main_process(a, name_a);
+  const DigestedProcess& other = main_process(b, name_b);
+  Comparison comparison;
+  comparison.file_a = first.file;
+  comparison.file_b = other.file;
+  for (const DigestedProcess* process : {&first, &other}) {
+    if (!process->damaged.empty())
+      comparison.notes.push_back(fmt::format("{}: {}", process->file, process->damaged));
+    if (process->is_full)
+      comparison.notes.push_back(fmt::format("{} had no room for further digests", process->file));
+  }
+  Comparer(first, other, comparison).run();
+  return comparison;
+}
+
+}  // namespace dtypecheck::compare

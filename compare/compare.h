@@ -1,0 +1,82 @@
+// compare.h: where the numbers of two runs part: the first op call whose results are further apart
+// than its operands and its rounding explain.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "trace/digests.h"
+
+namespace dtypecheck::compare {
+
+enum class Cause : uint8_t {
+  kBetween,   // an operand is further apart than where it was made: an op of one run stands between
+  kAdds,      // the op adds more than it was given
+  kRounding,  // explained by the dtypes
+};
+
+struct Place {
+  Cause cause = Cause::kAdds;
+  std::string op;
+  Site site;  // in the first run
+  uint32_t step = 0;
+  std::string dtype_a, dtype_b;     // of the result; of the operand with kBetween
+  double distance = 0;              // of the result; of the operand with kBetween
+  double given = 0;                 // of the operands; where the operand was made with kBetween
+  std::vector<std::string> only_a;  // ops that stand between in this run alone
+  std::vector<std::string> only_b;
+};
+
+// What the runs begin with, or draw.
+struct Inputs {
+  size_t weights = 0, weights_apart = 0;
+  std::string weight;  // the first that is apart
+  size_t tensors = 0, tensors_apart = 0;
+  std::string where;  // the first that is apart is an operand of this op, at this place
+  Site site;
+  uint32_t step = 0;
+  std::string random;  // an op that drew other numbers; ""
+  Site random_site;
+
+  bool agree() const { return weights_apart + tensors_apart == 0 && random.empty(); }
+};
+
+// Weights after a step, or their gradients in it, by name.
+struct Named {
+  uint32_t step = 0;
+  bool is_gradient = false;
+  size_t count = 0;
+  std::string worst;
+  double distance = 0;
+};
+
+struct Comparison {
+  std::string file_a, file_b;
+  std::vector<uint32_t> steps;  // that both have
+  Inputs inputs;
+  std::vector<Place> places;    // that add more than they were given, in the order of the first run
+  std::vector<Place> rounding;  // where most of it comes from, most first
+  std::vector<Named> named;
+  size_t agree = 0;       // op calls
+  size_t not_judged = 0;  // aligned, but nothing can be said
+  size_t alone_a = 0, alone_b = 0;
+  size_t left_out = 0;  // tensors without a digest
+  std::vector<std::string> notes;
+
+  bool is_apart() const { return !places.empty() || !inputs.agree(); }
+};
+
+// The names stand for the runs in messages. Throws InputError where there is nothing to compare: no
+// digests, no step that both have, or no op call.
+Comparison compare_values(const std::vector<DigestedProcess>& a,
+                          const std::vector<DigestedProcess>& b, const std::string& name_a,
+                          const std::string& name_b);
+
+std::string to_text(const Comparison& comparison, const std::string& name_a,
+                    const std::string& name_b, bool all);
+// One object; docs/values-schema.json has its fields.
+std::string to_json(const Comparison& comparison, const std::string& name_a,
+                    const std::string& name_b);
+
+}  // namespace dtypecheck::compare

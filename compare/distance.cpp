@@ -1,0 +1,51 @@
+#include "compare/distance.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+namespace dtypecheck::compare {
+
+static constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
+// Squared; an infinity where one is no number and the other is.
+static double apart(double a, double b) {
+  if (a == b || (std::isnan(a) && std::isnan(b))) return 0;
+  const double difference = a - b;
+  return std::isfinite(difference) ? difference * difference : kInfinity;
+}
+
+std::optional<double> distance(const Digest& a, const Digest& b) {
+  if (a.shape != b.shape || a.count != b.count || a.places.size() != b.places.size())
+    return std::nullopt;
+  if (a.count == 0) return 0;
+  if (a.finite != b.finite) return kInfinity;
+  double squares = 0;
+  for (size_t i = 0; i < a.places.size(); ++i) squares += apart(a.places[i], b.places[i]);
+  if (std::isinf(squares)) return kInfinity;
+  const double places = std::sqrt(squares / static_cast<double>(a.places.size()));
+  const double largest = std::fabs(a.largest - b.largest) / std::sqrt(static_cast<double>(a.count));
+  const double most = std::max({places, std::fabs(a.root_mean_square - b.root_mean_square),
+                                std::fabs(a.mean - b.mean), largest});
+  const double scale = std::max(a.root_mean_square, b.root_mean_square);
+  return most == 0 ? 0 : scale > 0 ? most / scale : kInfinity;
+}
+
+bool is_floating(Dtype dtype) { return unit_roundoff(dtype) > 0; }
+
+double unit_roundoff(Dtype dtype) {
+  switch (dtype) {
+    case Dtype::kDouble:
+      return 0x1p-53;
+    case Dtype::kFloat:
+      return 0x1p-24;
+    case Dtype::kHalf:
+      return 0x1p-11;
+    case Dtype::kBFloat16:
+      return 0x1p-8;
+    default:
+      return 0;
+  }
+}
+
+}  // namespace dtypecheck::compare

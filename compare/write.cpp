@@ -1,0 +1,200 @@
+// write.cpp: a comparison as text and as JSON.
+#include <fmt/format.h>
+
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "compare/compare.h"
+#include "platform/printable.h"
+
+namespace dtypecheck::compare {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr size_t kMostShown = 5;
+
+// "3.1 %", "0.002 %", "6e-06 %"; of what is no number in one run alone, words.
+std::string percent(double distance) {
+  if (std::isinf(distance)) return "not finite in one run alone";
+  return fmt::format("{:.2g} %", distance * 100);
+}
+
+std::string off(double distance) {
+  return std::isinf(distance) ? percent(distance) : percent(distance) + " off";
+}
+
+std::string apart(double distance) {
+  return distance == 0          ? "equal"
+         : std::isinf(distance) ? percent(distance)
+                                : percent(distance) + " apart";
+}
+
+std::string counted(size_t count, const char* what) {
+  return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s");
+}
+
+std::string dtypes(const Place& at) {
+  return at.dtype_a == at.dtype_b ? at.dtype_a : at.dtype_a + " and " + at.dtype_b;
+}
+
+std::string where(const Site& site, uint32_t step) {
+  const std::string module = site.module.empty() ? "outside of modules" : printable(site.module);
+  std::string text = fmt::format("{}  {}, step {}", module, phase_name(site.phase), step);
+  const std::string line = place(site);
+  return line.empty() ? text : text + "  " + printable(line);
+}
+
+std::string joined(const std::vector<std::string>& ops) {
+  std::string text;
+  for (const std::string& op : ops) text += (text.empty() ? "" : ", ") + printable(op);
+  return text;
+}
+
+std::string explained(const Place& at, const std::string& name_a, const std::string& name_b) {
+  const std::string op = printable(at.op);
+  if (at.only_a.empty() && at.only_b.empty())
+    return fmt::format("{} of {}: {}, its operands were {}", op, dtypes(at), off(at.distance),
+                       apart(at.given));
+  std::string text = fmt::format("{} is given an operand that is {}; where it was made it was {}",
+                                 op, apart(at.distance), apart(at.given));
+  if (!at.only_a.empty())
+    text += fmt::format("\n  between the two, only in {}: {}", name_a, joined(at.only_a));
+  if (!at.only_b.empty())
+    text += fmt::format("\n  between the two, only in {}: {}", name_b, joined(at.only_b));
+  return text;
+}
+
+std::string inputs_text(const Inputs& inputs) {
+  std::string text;
+  if (inputs.weights_apart > 0)
+    text += fmt::format(
+        "initial weights differ: {} of {}, first {}; set the seed before the model "
+        "is made, or load one checkpoint\n",
+        inputs.weights_apart, inputs.weights, printable(inputs.weight));
+  if (inputs.tensors_apart > 0)
+    text += fmt::format(
+        "inputs differ: what {} is given, {}; set the seed, and shuffle=False or "
+        "the sampler's generator\n",
+        printable(inputs.where), where(inputs.site, inputs.step));
+  if (!inputs.random.empty())
+    text += fmt::format("random numbers differ: {}, {}; set the seed before it, or dropout to 0\n",
+                        printable(inputs.random), where(inputs.random_site, 0));
+  if (!text.empty()) return text;
+  return fmt::format("same inputs: {} and {} of the program's own agree\n",
+                     counted(inputs.weights, "weight"), counted(inputs.tensors, "tensor"));
+}
+
+std::string rounding_text(const Comparison& comparison, const std::string& name_a,
+                          const std::string& name_b) {
+  if (comparison.rounding.empty())
+    return "no op call is apart by more than a rounding of its own\n";
+  std::string text = "what is apart is rounding; most of it comes from\n";
+  for (const Place& at : comparison.rounding)
+    text += fmt::format("  {}\n    {}\n", where(at.site, at.step), explained(at, name_a, name_b));
+  return text;
+}
+
+std::string places_text(const Comparison& comparison, const std::string& name_a,
+                        const std::string& name_b, bool all) {
+  const std::vector<Place>& places = comparison.places;
+  std::string text = fmt::format("first apart: {}\n  {}\n", where(places[0].site, places[0].step),
+                                 explained(places[0], name_a, name_b));
+  size_t shown = 1;
+  for (; shown < places.size() && (all || shown < kMostShown); ++shown)
+    text += fmt::format("then: {}\n  {}\n", where(places[shown].site, places[shown].step),
+                        explained(places[shown], name_a, name_b));
+  if (shown < places.size())
+    text += fmt::format("then: … {} that add more than they were given; --all lists them\n",
+                        counted(places.size() - shown, "more place"));
+  return text;
+}
+
+Json number(double value) { return std::isfinite(value) ? Json(value) : Json("infinity"); }
+
+Json site_json(const Site& site, uint32_t step) {
+  return {{"module", site.module},
+          {"phase", phase_name(site.phase)},
+          {"step", step},
+          {"place", place(site)}};
+}
+
+Json place_json(const Place& at) {
+  Json json = site_json(at.site, at.step);
+  json["cause"] = at.cause == Cause::kAdds      ? "adds"
+                  : at.cause == Cause::kBetween ? "between"
+                                                : "rounding";
+  json["op"] = at.op;
+  json["dtypes"] = {at.dtype_a, at.dtype_b};
+  json["distance"] = number(at.distance);
+  json["given"] = number(at.given);
+  json["only_before"] = at.only_a;
+  json["only_after"] = at.only_b;
+  return json;
+}
+
+}  // namespace
+
+std::string to_text(const Comparison& comparison, const std::string& name_a,
+                    const std::string& name_b, bool all) {
+  std::string text = inputs_text(comparison.inputs);
+  text += comparison.places.empty() ? rounding_text(comparison, name_a, name_b)
+                                    : places_text(comparison, name_a, name_b, all);
+  for (const Named& named : comparison.named)
+    text += fmt::format(
+        "{} step {}: {} of {} at most, {}\n", named.is_gradient ? "gradients in" : "weights after",
+        named.step, apart(named.distance), counted(named.count, "tensor"), printable(named.worst));
+  text +=
+      fmt::format("{} agree as far as their dtypes round", counted(comparison.agree, "op call"));
+  if (comparison.not_judged > 0)
+    text += fmt::format(", {} cannot be judged", comparison.not_judged);
+  if (comparison.alone_a + comparison.alone_b > 0)
+    text += fmt::format(", {} only in {}, {} only in {}", comparison.alone_a, name_a,
+                        comparison.alone_b, name_b);
+  text += '\n';
+  if (comparison.left_out > 0)
+    text += fmt::format("{} without a digest: only strided tensors of the CPU have one\n",
+                        counted(comparison.left_out, "pair of tensors"));
+  for (const std::string& note : comparison.notes) text += printable(note) + '\n';
+  return text;
+}
+
+std::string to_json(const Comparison& comparison, const std::string& name_a,
+                    const std::string& name_b) {
+  const Inputs& inputs = comparison.inputs;
+  Json json = {{"schema", 1},
+               {"before", name_a},
+               {"after", name_b},
+               {"apart", comparison.is_apart()},
+               {"steps", comparison.steps},
+               {"inputs",
+                {{"agree", inputs.agree()},
+                 {"weights", inputs.weights},
+                 {"weights_apart", inputs.weights_apart},
+                 {"first_weight", inputs.weight},
+                 {"tensors", inputs.tensors},
+                 {"tensors_apart", inputs.tensors_apart},
+                 {"first_tensor_of", inputs.where},
+                 {"random", inputs.random}}},
+               {"places", Json::array()},
+               {"rounding", Json::array()},
+               {"named", Json::array()},
+               {"op_calls",
+                {{"agree", comparison.agree},
+                 {"not_judged", comparison.not_judged},
+                 {"only_before", comparison.alone_a},
+                 {"only_after", comparison.alone_b}}},
+               {"without_digest", comparison.left_out},
+               {"notes", comparison.notes}};
+  for (const Place& at : comparison.places) json["places"].push_back(place_json(at));
+  for (const Place& at : comparison.rounding) json["rounding"].push_back(place_json(at));
+  for (const Named& named : comparison.named)
+    json["named"].push_back({{"step", named.step},
+                             {"of", named.is_gradient ? "gradients" : "weights"},
+                             {"count", named.count},
+                             {"first", named.worst},
+                             {"distance", number(named.distance)}});
+  return json.dump(1, ' ', true, Json::error_handler_t::replace) + '\n';
+}
+
+}  // namespace dtypecheck::compare

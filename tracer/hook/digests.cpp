@@ -1,0 +1,410 @@
+// digests.cpp: hot with --values, and not called without. All of a tensor is read, once for each
+// time that it changed: 1 ms a million elements. What was digested is found again by its address
+// and shape, if its version and the elements at the places are still the same.
+#include "tracer/hook/digests.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstring>
+#include <exception>
+#include <mutex>
+#include <new>
+#include <string>
+#include <unordered_map>
+#include <utility>
+
+#include "core/codes.h"
+#include "tracer/hook/describe.h"
+#include "tracer/hook/tracer.h"
+
+namespace dtypecheck {
+namespace tracer {
+namespace {
+
+constexpr size_t kMostTensors = 4096;  // of one call
+constexpr int kMostDims = 16;
+constexpr size_t kMostKnown = 1u << 16;  // tensors that are found again; then all are forgotten
+
+struct DigestSteps {
+  std::vector<uint32_t> listed;  // none: powers of two
+};
+DigestSteps* digest_steps = new DigestSteps;
+
+struct KnownDigest {
+  uint32_t id = 0;
+  uint32_t version = 0;
+  uint32_t shape = 0;
+  uint32_t base = 0;
+  std::array<double, trace::kDigestPlaces> places{};
+};
+
+// The storage is not kept, but its address is: nothing else takes it.
+struct WrittenStorage {
+  c10::weak_intrusive_ptr<c10::StorageImpl> storage;
+  uint32_t id = 0;
+};
+
+struct Digests {
+  std::mutex mutex;
+  std::unordered_map<const c10::StorageImpl*, WrittenStorage> written;
+  std::unordered_map<uint64_t, KnownDigest> known;
+  std::unordered_map<const c10::TensorImpl*, uint32_t> gradients;  // of a weight: last step
+};
+Digests* digests = new Digests;
+
+// The op that this thread is in. Never destroyed: ops run while threads end, too.
+struct DigestedCall {
+  const void* op = nullptr;
+  uint32_t step = 0;
+  std::vector<uint32_t> operands;
+  // What an op without results writes, kept alive until it has.
+  std::vector<c10::intrusive_ptr<c10::TensorImpl, c10::UndefinedTensorImpl>> written;
+};
+thread_local DigestedCall* digested_call = nullptr;
+
+bool is_wanted(uint32_t step) {
+  if (step == 0) return false;
+  if (digest_steps->listed.empty()) return (step & (step - 1)) == 0;
+  return std::binary_search(digest_steps->listed.begin(), digest_steps->listed.end(), step);
+}
+
+template <typename Visit>
+void for_tensors(const c10::IValue& value, const Visit& visit) {
+  if (value.isTensor()) return visit(value.unsafeToTensorImpl());
+  if (!value.isList()) return;
+  for (const c10::IValue& element : value.toListRef())
+    if (element.isTensor()) visit(element.unsafeToTensorImpl());
+}
+
+bool is_digested(const c10::TensorImpl* impl) {
+  if (!is_plain(impl) || impl->layout() != c10::Layout::Strided || impl->is_quantized())
+    return false;
+  if (!impl->device().is_cpu()) return false;
+  return impl->dim() <= kMostDims && (impl->numel() == 0 || data_of(impl));
+}
+
+// The element as a number. Only what is listed here has digests.
+template <typename Visit>
+bool with_type(uint8_t dtype, const Visit& visit) {
+  switch (static_cast<Dtype>(dtype)) {
+    case Dtype::kDouble:
+      return visit(double()), true;
+    case Dtype::kFloat:
+      return visit(float()), true;
+    case Dtype::kHalf:
+      return visit(c10::Half()), true;
+    case Dtype::kBFloat16:
+      return visit(c10::BFloat16()), true;
+    case Dtype::kLong:
+      return visit(int64_t()), true;
+    case Dtype::kInt:
+      return visit(int32_t()), true;
+    case Dtype::kShort:
+      return visit(int16_t()), true;
+    case Dtype::kChar:
+      return visit(int8_t()), true;
+    case Dtype::kByte:
+      return visit(uint8_t()), true;
+    case Dtype::kBool:
+      return visit(uint8_t()), true;
+    default:
+      return false;
+  }
+}
+
+bool is_wide(uint8_t dtype) {
+  const Dtype of = static_cast<Dtype>(dtype);
+  return of == Dtype::kDouble || of == Dtype::kLong || of == Dtype::kInt;
+}
+
+int64_t offset_of(const c10::TensorImpl* impl, int64_t element) {
+  const auto sizes = impl->sizes();
+  const auto strides = impl->strides();
+  int64_t offset = 0;
+  for (size_t dim = sizes.size(); dim-- > 0;) {
+    offset += element % sizes[dim] * strides[dim];
+    element /= sizes[dim];
+  }
+  return offset;
+}
+
+int place_count(int64_t count) {
+  return static_cast<int>(std::min<int64_t>(count, trace::kDigestPlaces));
+}
+
+template <typename Number>
+void read_places(const c10::TensorImpl* impl, double* places) {
+  const auto* data = reinterpret_cast<const Number*>(first_byte(impl));
+  const int64_t count = impl->numel();
+  const int all = place_count(count);
+  for (int i = 0; i < all; ++i) {
+    const auto element = static_cast<int64_t>(static_cast<double>(count) / all * i);
+    places[i] = static_cast<double>(data[offset_of(impl, element)]);
+  }
+}
+
+struct DigestSums {
+  uint64_t finite = 0;
+  double sum = 0, squares = 0, largest = 0;
+
+  void add(double value) {
+    if (!std::isfinite(value)) return;
+    ++finite;
+    sum += value;
+    squares += value * value;
+    largest = std::max(largest, std::fabs(value));
+  }
+};
+
+template <typename Number>
+DigestSums sums_of(const c10::TensorImpl* impl) {
+  DigestSums sums;
+  const auto* data = reinterpret_cast<const Number*>(first_byte(impl));
+  const int64_t count = impl->numel();
+  if (impl->is_contiguous()) {
+    for (int64_t i = 0; i < count; ++i) sums.add(static_cast<double>(data[i]));
+    return sums;
+  }
+  // In the order of the sizes, so that strides change nothing, not even how sums are rounded.
+  const auto sizes = impl->sizes();
+  const auto strides = impl->strides();
+  int64_t at[kMostDims] = {};
+  int64_t offset = 0;
+  const int last = static_cast<int>(sizes.size()) - 1;
+  for (int64_t i = 0; i < count; ++i) {
+    sums.add(static_cast<double>(data[offset]));
+    for (int dim = last; dim >= 0; --dim) {
+      offset += strides[dim];
+      if (++at[dim] < sizes[dim]) break;
+      offset -= strides[dim] * sizes[dim];
+      at[dim] = 0;
+    }
+  }
+  return sums;
+}
+
+uint32_t shape_of(const c10::TensorImpl* impl) {
+  uint64_t hash = impl->dim() + 1;
+  for (const int64_t size : impl->sizes()) hash = mix(hash, static_cast<uint64_t>(size));
+  return static_cast<uint32_t>(hash >> 32 ^ hash);
+}
+
+uint32_t version_of(const c10::TensorImpl* impl) {
+  const c10::VariableVersion& version = impl->version_counter();
+  return version.enabled() ? version.current_version() : 0;
+}
+
+uint64_t key_of(const c10::TensorImpl* impl) {
+  uint64_t key = mix(reinterpret_cast<uint64_t>(first_byte(impl)), dtype_of(impl));
+  for (const int64_t stride : impl->strides()) key = mix(key, static_cast<uint64_t>(stride));
+  return mix(key, shape_of(impl));
+}
+
+bool has_digest_room() {
+  const uint64_t used = __atomic_load_n(&tracer.file.header()->used_bytes, __ATOMIC_RELAXED);
+  return used < trace::kMostDigestFileBytes;
+}
+
+uint32_t write_digest(const c10::TensorImpl* impl, const KnownDigest& known, uint32_t parameter,
+                      bool is_gradient) {
+  if (!has_digest_room()) return 0;
+  const uint8_t dtype = dtype_of(impl);
+  const bool wide = is_wide(dtype);
+  const int places = place_count(impl->numel());
+  auto* record = tracer.file.reserve<trace::DigestRecord>(
+      trace::Kind::kDigest, places * (wide ? sizeof(double) : sizeof(float)));
+  if (!record) return 0;
+  DigestSums sums;
+  with_type(dtype, [&](auto number) { sums = sums_of<decltype(number)>(impl); });
+  const double finite = static_cast<double>(std::max<uint64_t>(sums.finite, 1));
+  record->parameter = parameter;
+  record->count = static_cast<uint64_t>(impl->numel());
+  record->finite = sums.finite;
+  record->root_mean_square = std::sqrt(sums.squares / finite);
+  record->mean = sums.sum / finite;
+  record->largest = sums.largest;
+  record->shape = known.shape;
+  record->base = known.base;
+  record->dtype = dtype;
+  record->is_gradient = is_gradient;
+  record->place_count = static_cast<uint8_t>(places);
+  record->is_wide = wide;
+  char* to = reinterpret_cast<char*>(record + 1);
+  for (int i = 0; i < places; ++i) {
+    const auto narrow = static_cast<float>(known.places[i]);
+    if (wide)
+      std::memcpy(to + i * sizeof(double), &known.places[i], sizeof(double));
+    else
+      std::memcpy(to + i * sizeof(float), &narrow, sizeof(float));
+  }
+  tracer.file.commit(record->header);
+  return record->id;
+}
+
+bool same_places(const KnownDigest& a, const KnownDigest& b, int count) {
+  return std::memcmp(a.places.data(), b.places.data(), count * sizeof(double)) == 0;
+}
+
+uint32_t base_of(const c10::TensorImpl* impl) {
+  if (!impl->unsafe_storage()) return 0;
+  const std::lock_guard<std::mutex> lock(digests->mutex);
+  const auto found = digests->written.find(impl->unsafe_storage().unsafeGetStorageImpl());
+  return found == digests->written.end() ? 0 : found->second.id;
+}
+
+void note_written(const c10::TensorImpl* impl, uint32_t id) {
+  if (id == 0 || !impl->unsafe_storage()) return;
+  const std::lock_guard<std::mutex> lock(digests->mutex);
+  if (digests->written.size() >= kMostKnown) digests->written.clear();
+  const auto [at, is_new] =
+      digests->written.try_emplace(impl->unsafe_storage().unsafeGetStorageImpl(),
+                                   WrittenStorage{impl->unsafe_storage().getWeakStorageImpl(), id});
+  if (!is_new) at->second.id = id;
+}
+
+// The id of its digest: of one that was written, if nothing has changed since.
+uint32_t digest(const c10::TensorImpl* impl, bool is_gradient = false, uint32_t owner = 0) {
+  if (!is_digested(impl)) return 0;
+  KnownDigest now;
+  const bool is_known_type = with_type(dtype_of(impl), [&](auto number) {
+    if (impl->numel() > 0) read_places<decltype(number)>(impl, now.places.data());
+  });
+  if (!is_known_type) return 0;
+  now.version = version_of(impl);
+  now.shape = shape_of(impl);
+  const uint64_t key = key_of(impl);
+  if (!is_gradient) {
+    const std::lock_guard<std::mutex> lock(digests->mutex);
+    const auto found = digests->known.find(key);
+    if (found != digests->known.end() && found->second.version == now.version &&
+        found->second.shape == now.shape &&
+        same_places(found->second, now, place_count(impl->numel())))
+      return found->second.id;
+  }
+  // May take the GIL: before the lock.
+  const uint32_t parameter = is_gradient ? owner : parameter_name(impl, is_leaf(impl));
+  now.base = base_of(impl);
+  now.id = write_digest(impl, now, parameter, is_gradient);
+  if (now.id == 0) return 0;
+  const std::lock_guard<std::mutex> lock(digests->mutex);
+  if (digests->known.size() >= kMostKnown) digests->known.clear();
+  digests->known[key] = now;
+  return now.id;
+}
+
+// What the optimizer is about to apply, once a step.
+void digest_gradient(const c10::TensorImpl* weight) {
+  if (!is_plain(weight) || !is_leaf(weight)) return;
+  const at::Tensor& gradient = weight->grad();
+  if (!gradient.defined()) return;
+  {
+    const std::lock_guard<std::mutex> lock(digests->mutex);
+    uint32_t& last = digests->gradients[weight];
+    if (last == digested_call->step) return;
+    last = digested_call->step;
+  }
+  const uint32_t name = parameter_name(weight, /*may_be_parameter=*/true);
+  if (name != 0) digest(gradient.unsafeGetTensorImpl(), /*is_gradient=*/true, name);
+}
+
+void digest_all(const Frame& frame, c10::ArrayRef<const c10::IValue> inputs) {
+  const bool is_step = frame.phase == static_cast<uint8_t>(Phase::kOptimizer);
+  for (const Argument& argument : frame.op->tensors) {
+    for_tensors(inputs[argument.index], [&](const c10::TensorImpl* impl) {
+      if (digested_call->operands.size() >= kMostTensors) return;
+      if (is_step) digest_gradient(impl);
+      digested_call->operands.push_back(digest(impl));
+    });
+  }
+}
+
+void keep_written(const Frame& frame, c10::ArrayRef<const c10::IValue> inputs) {
+  using Kept = c10::intrusive_ptr<c10::TensorImpl, c10::UndefinedTensorImpl>;
+  digested_call->written.clear();
+  if (frame.op->result_room > 0) return;
+  for (const Argument& argument : frame.op->tensors) {
+    if (!argument.is_written) continue;
+    for_tensors(inputs[argument.index], [](const c10::TensorImpl* impl) {
+      if (digested_call->written.size() < kMostTensors)
+        digested_call->written.push_back(
+            Kept::unsafe_reclaim_from_nonowning(const_cast<c10::TensorImpl*>(impl)));
+    });
+  }
+}
+
+void write_call(const trace::SignatureRecord& signature, const std::vector<c10::IValue>& outputs) {
+  std::vector<uint32_t> all = digested_call->operands;
+  const auto add = [&](const c10::TensorImpl* impl) {
+    if (all.size() - digested_call->operands.size() >= kMostTensors) return;
+    all.push_back(digest(impl));
+    note_written(impl, all.back());
+  };
+  for (const c10::IValue& value : outputs) for_tensors(value, add);
+  for (const auto& written : digested_call->written) add(written.get());
+  digested_call->written.clear();
+  if (!has_digest_room()) return;
+  auto* record = tracer.file.reserve<trace::CallDigestsRecord>(trace::Kind::kCallDigests,
+                                                               all.size() * sizeof(uint32_t));
+  if (!record) return;
+  record->signature = signature.id;
+  record->step = digested_call->step;
+  record->operand_count = static_cast<uint16_t>(digested_call->operands.size());
+  record->result_count = static_cast<uint16_t>(all.size() - digested_call->operands.size());
+  std::memcpy(record + 1, all.data(), all.size() * sizeof(uint32_t));
+  tracer.file.commit(record->header);
+}
+
+}  // namespace
+
+bool start_digests(const char* options) {
+  const std::string all = std::string(",") + options + ",";
+  const size_t at = all.find(",values");
+  if (at == std::string::npos || (all[at + 7] != ',' && all[at + 7] != '=')) return false;
+  digest_steps->listed.clear();
+  const char* text = all.c_str() + at + 7;
+  while (*text == '=' || *text == '+') {
+    char* end = nullptr;
+    digest_steps->listed.push_back(static_cast<uint32_t>(std::strtoul(text + 1, &end, 10)));
+    text = end;
+  }
+  std::sort(digest_steps->listed.begin(), digest_steps->listed.end());
+  return true;
+}
+
+void digest_operands(ThreadState* state, const Frame& frame,
+                     c10::ArrayRef<const c10::IValue> inputs) {
+  if (!digested_call) digested_call = new (std::nothrow) DigestedCall;
+  if (!digested_call) return;
+  digested_call->op = nullptr;
+  const uint32_t step = tracer.current_step();
+  if (!is_wanted(step) || frame.op->makes_garbage) return;
+  BusyScope busy(state);
+  digested_call->step = step;
+  digested_call->operands.clear();
+  try {
+    digest_all(frame, inputs);
+    keep_written(frame, inputs);
+    digested_call->op = frame.record;
+  } catch (const std::exception&) {  // memory is out: this call has none
+  }
+}
+
+void digest_results(ThreadState* state, const Frame& frame,
+                    const std::vector<c10::IValue>& outputs) {
+  if (!digested_call || digested_call->op != frame.record) return;
+  BusyScope busy(state);
+  digested_call->op = nullptr;
+  try {
+    write_call(*frame.signature, outputs);
+  } catch (const std::exception&) {  // as above
+  }
+}
+
+void forget_digests() {
+  digests = new Digests;  // the old one may have been locked by a thread that is no more
+  if (digested_call) digested_call->op = nullptr;
+}
+
+}  // namespace tracer
+}  // namespace dtypecheck
