@@ -75,28 +75,60 @@ class Comparer {
   void run() {
     note_steps();
     result_distance_.assign(a_.process.calls.size(), 0);
-    size_t aligned = 0;
+    carried_a_.assign(a_.process.digests.size() + 1, 0);
+    carried_b_.assign(b_.process.digests.size() + 1, 0);
+    size_t aligned = 0, forward = 0, next_b = 0;
     for (size_t i = 0; i < a_.process.calls.size(); ++i) {
       const size_t j = alignment_.to_b[i];
-      if (j == kAlone) continue;
+      if (j == kAlone) {
+        carry(a_, i, carried_a_, 0);
+        continue;
+      }
       ++aligned;
+      forward += a_.process.calls[i].site.phase == Phase::kForward;
+      for (; next_b < j; ++next_b)
+        if (alignment_.to_a[next_b] == kAlone) carry(b_, next_b, carried_b_, 0);
       compare(i, j);
+      const double most =
+          std::max({result_distance_[i], carried(a_, i, carried_a_), carried(b_, j, carried_b_)});
+      carry(a_, i, carried_a_, most);
+      carry(b_, j, carried_b_, most);
     }
-    out_.alone_a = count_alone(a_, alignment_.to_b);
-    out_.alone_b = count_alone(b_, alignment_.to_a);
+    out_.alone_a = count_alone(a_, alignment_.to_b, false);
+    out_.alone_b = count_alone(b_, alignment_.to_a, false);
     if (aligned == 0) {
       throw InputError(
           fmt::format("{} and {} have no op call in common: expected two runs of one "
                       "program; dtypecheck diff --dtypes compares their dtypes",
                       out_.file_a, out_.file_b));
     }
-    if (out_.alone_a + out_.alone_b > aligned)
-      out_.notes.push_back("more op calls stand alone than are aligned: these may be two models");
+    if (count_alone(a_, alignment_.to_b, true) + count_alone(b_, alignment_.to_a, true) > forward)
+      out_.notes.push_back(
+          "more op calls of the forward pass stand alone than are aligned: these may be two "
+          "models");
     compare_named();
     sort_rounding();
   }
 
  private:
+  // The most that anything was apart which the operands were computed from. A distance is a sample,
+  // and an error that lies in a few elements may not be in it; it comes out where they are summed.
+  double carried(const Side& side, size_t call, const std::vector<double>& by_digest) const {
+    double most = 0;
+    for (uint32_t index : side.process.calls[call].operands) {
+      while (index != 0 && side.made_by.count(index) == 0 && side.digest(index).base != 0)
+        index = side.digest(index).base;
+      if (index != 0) most = std::max(most, by_digest[index]);
+    }
+    return most;
+  }
+
+  void carry(const Side& side, size_t call, std::vector<double>& by_digest, double most) const {
+    most = std::max(most, carried(side, call, by_digest));
+    for (const uint32_t index : side.process.calls[call].results)
+      if (index != 0) by_digest[index] = std::max(by_digest[index], most);
+  }
+
   void note_steps() {
     std::set<uint32_t> a, b;
     for (const DigestedCall& call : a_.process.calls) a.insert(call.step);
@@ -112,10 +144,11 @@ class Comparer {
   }
 
   // Steps that both have.
-  size_t count_alone(const Side& side, const std::vector<size_t>& to) const {
+  size_t count_alone(const Side& side, const std::vector<size_t>& to, bool only_forward) const {
     size_t alone = 0;
     for (size_t i = 0; i < to.size(); ++i)
       alone += to[i] == kAlone &&
+               (!only_forward || side.process.calls[i].site.phase == Phase::kForward) &&
                std::binary_search(out_.steps.begin(), out_.steps.end(), side.process.calls[i].step);
     return alone;
   }
@@ -142,7 +175,8 @@ class Comparer {
     }
     const bool was_between = is_between_;
     is_between_ = false;
-    judge_results(i, a, b, operands, was_between);
+    const double from_before = std::max(carried(a_, i, carried_a_), carried(b_, j, carried_b_));
+    judge_results(i, a, b, operands, from_before, was_between);
   }
 
   bool add_operand(uint32_t a, uint32_t b, std::vector<OperandPair>& operands) {
@@ -275,7 +309,8 @@ class Comparer {
   }
 
   void judge_results(size_t i, const DigestedCall& a, const DigestedCall& b,
-                     const std::vector<OperandPair>& operands, bool was_between) {
+                     const std::vector<OperandPair>& operands, double from_before,
+                     bool was_between) {
     double given = 0, worst = 0;
     for (const OperandPair& pair : operands) given = std::max(given, pair.distance);
     const Digest* worst_a = nullptr;
@@ -298,7 +333,7 @@ class Comparer {
       if (!expected)
         is_judged = false;
       else
-        adds = adds || *apart > std::max(*expected, kTiny);
+        adds = adds || *apart > std::max({*expected, 2 * from_before, kTiny});
     }
     result_distance_[i] = worst;
     if (adds && is_random(a.op)) {
@@ -387,7 +422,8 @@ class Comparer {
   const Side a_, b_;
   Alignment alignment_;
   Comparison& out_;
-  std::vector<double> result_distance_;  // of aligned calls of the first run
+  std::vector<double> result_distance_;        // of aligned calls of the first run
+  std::vector<double> carried_a_, carried_b_;  // by digest
   std::set<std::string> seen_;
   std::set<uint32_t> given_;
   uint32_t first_step_ = 0;

@@ -14,8 +14,8 @@ namespace {
 // What sizes and sixteen places leave open: a distance is a sample, and errors may all point one
 // way.
 constexpr double kSlack = 4;
-constexpr double kAccumulator = 0x1p-24;  // sums of 16 bits are made in Float
-constexpr double kRoundingOfFunction = 4;
+constexpr double kAccumulator = 0x1p-24;      // sums of 16 bits are made in Float
+constexpr double kRoundingOfFunction = 4;     // of exp(), say, computed in Float
 constexpr double kConditionOfAttention = 16;  // its logits are not seen
 
 template <size_t N>
@@ -87,7 +87,7 @@ double condition(std::string_view base, uint32_t facts, const std::vector<Operan
   if (is_one_of(base, kExponentials)) return 1 + biggest;
   if (is_one_of(base, kLogarithms) || facts & ops::kLoss) return ratio(2 * (1 + biggest), out);
   if (base == "sum") return ratio(std::sqrt(count) * most, out);
-  if (is_one_of(base, kProducts)) return 2;
+  if (is_one_of(base, kProducts)) return 1;
   return ratio(2 * most, out);
 }
 
@@ -130,7 +130,7 @@ std::optional<double> expected_distance(const std::string& op, Phase phase,
   }
   const double count = terms(facts, operands, a);
   const double own =
-      kRoundingOfFunction * roundoff + std::sqrt(count) * std::min(roundoff, kAccumulator);
+      roundoff + (kRoundingOfFunction + std::sqrt(count)) * std::min(roundoff, kAccumulator);
   const double out = std::max(a.root_mean_square, b.root_mean_square);
   return kSlack * condition(base, facts, operands, out, count) * (given + own);
 }

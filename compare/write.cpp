@@ -17,7 +17,8 @@ constexpr size_t kMostShown = 5;
 // "3.1 %", "0.002 %", "6e-06 %"; of what is no number in one run alone, words.
 std::string percent(double distance) {
   if (std::isinf(distance)) return "not finite in one run alone";
-  return fmt::format("{:.2g} %", distance * 100);
+  return distance < 0.1 ? fmt::format("{:.2g} %", distance * 100)
+                        : fmt::format("{:.0f} %", distance * 100);
 }
 
 std::string off(double distance) {
@@ -138,12 +139,17 @@ Json place_json(const Place& at) {
 std::string to_text(const Comparison& comparison, const std::string& name_a,
                     const std::string& name_b, bool all) {
   std::string text = inputs_text(comparison.inputs);
-  text += comparison.places.empty() ? rounding_text(comparison, name_a, name_b)
-                                    : places_text(comparison, name_a, name_b, all);
+  if (!comparison.inputs.agree() && !all)
+    text += "what follows from that is not listed; --all lists it\n";
+  else
+    text += comparison.places.empty() ? rounding_text(comparison, name_a, name_b)
+                                      : places_text(comparison, name_a, name_b, all);
   for (const Named& named : comparison.named)
-    text += fmt::format(
-        "{} step {}: {} of {} at most, {}\n", named.is_gradient ? "gradients in" : "weights after",
-        named.step, apart(named.distance), counted(named.count, "tensor"), printable(named.worst));
+    text += fmt::format("{} step {}: {}{}\n", named.is_gradient ? "gradients in" : "weights after",
+                        named.step, counted(named.count, "tensor"),
+                        named.distance == 0 ? ", all equal"
+                                            : fmt::format(", at most {}: {}", apart(named.distance),
+                                                          printable(named.worst)));
   text +=
       fmt::format("{} agree as far as their dtypes round", counted(comparison.agree, "op call"));
   if (comparison.not_judged > 0)
