@@ -406,12 +406,15 @@ class Comparer {
     }
   }
 
+  // Of the forward pass before what follows from it, and then most first.
   void sort_rounding() {
     std::set<std::tuple<std::string, std::string>> seen;
     std::vector<Place> most;
-    std::stable_sort(
-        out_.rounding.begin(), out_.rounding.end(),
-        [](const Place& x, const Place& y) { return x.distance - x.given > y.distance - y.given; });
+    std::stable_sort(out_.rounding.begin(), out_.rounding.end(),
+                     [](const Place& x, const Place& y) {
+                       return std::pair(x.site.phase, y.distance - y.given) <
+                              std::pair(y.site.phase, x.distance - x.given);
+                     });
     for (Place& place : out_.rounding) {
       if (most.size() < kMostRounding && seen.emplace(place.site.module, place.op).second)
         most.push_back(std::move(place));

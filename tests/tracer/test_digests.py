@@ -1,0 +1,214 @@
+"""trace --values and diff: the op that was planted is the first that is named, and near misses name nothing."""
+
+import json
+import sys
+import unittest
+
+from traced import PROGRAMS, TESTS, TracedTest, line_of, tool
+
+SCHEMA = TESTS.parent / "docs" / "values-schema.json"
+
+
+class Digests(TracedTest):
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.runs_of = {}
+
+    @classmethod
+    def run_of(cls, plant, option="--values"):
+        if (plant, option) not in cls.runs_of:
+            options = [option] if option else []
+            cls.runs_of[plant, option] = cls.traced("parting.py", plant, options=options)
+        return cls.runs_of[plant, option]
+
+    def compared(self, plant, status, base="plain"):
+        folders = self.run_of(base).run.folder, self.run_of(plant).run.folder
+        done = tool("diff", "--json", *folders)
+        result = json.loads(done.stdout)
+        self.assertEqual(done.returncode, status, result)
+        self.assertEqual(result["apart"], status == 1)
+        check(self, result, json.loads(SCHEMA.read_text()))
+        return result
+
+    def first(self, plant):
+        return self.compared(plant, 1)["places"][0]
+
+    def assert_only_rounding(self, plant):
+        result = self.compared(plant, 0)
+        self.assertEqual(result["places"], [])
+        self.assertTrue(result["inputs"]["agree"])
+        self.assertGreater(result["op_calls"]["agree"], 300)
+        return result
+
+
+class Planted(Digests):
+    def test_epsilon(self):
+        place = self.first("eps")
+        self.assertEqual((place["module"], place["op"], place["phase"], place["step"], place["given"]),
+                         ("net.blocks.1.norm", "aten::native_layer_norm", "forward", 1, 0))
+
+    def test_gelu(self):
+        place = self.first("gelu")
+        self.assertEqual((place["module"], place["op"]), ("net.blocks.1.act", "aten::gelu"))
+
+    def test_mask(self):
+        place = self.first("mask")
+        self.assertEqual((place["op"], place["cause"]), ("aten::masked_fill", "adds"))
+        self.assertTrue(place["place"].endswith(f"parting.py:{line_of('parting.py', 'mask')}"), place)
+
+    def test_clamp_stands_between(self):
+        place = self.first("clamp")
+        self.assertEqual((place["op"], place["cause"], place["only_before"]), ("aten::softmax", "between", []))
+        (between,) = place["only_after"]
+        self.assertTrue(between.startswith("aten::clamp at "), between)
+        self.assertTrue(between.endswith(f"parting.py:{line_of('parting.py', 'clamp')}"), between)
+
+    def test_nan_in_one_run(self):
+        place = self.first("nan")
+        self.assertEqual(place["distance"], "infinity")
+        self.assertIn("net.blocks.1", place["module"])
+
+    def test_changed_reduction(self):
+        place = self.first("sum")
+        self.assertIn("aten::mean", place["only_before"][0])
+        self.assertIn("aten::sum", place["only_after"][0])
+
+    def test_a_layer_in_another_precision(self):
+        result = self.assert_only_rounding("layer")
+        self.assertEqual(result["rounding"][0]["module"], "net.blocks.1.act")
+        self.assertIn(f"aten::linear at {PROGRAMS / 'parting.py'}:{line_of('parting.py', 'layer')}",
+                      result["rounding"][0]["only_after"])
+
+    def test_ema_in_another_dtype(self):
+        place = self.assert_only_rounding("ema")["rounding"][0]
+        self.assertEqual(place["dtypes"], ["Float", "BFloat16"])
+        self.assertTrue(place["place"].endswith(f"parting.py:{line_of('parting.py', 'ema')}"), place)
+
+
+class NearMisses(Digests):
+    def test_the_same_run(self):
+        result = self.assert_only_rounding("plain")
+        self.assertEqual((result["rounding"], result["op_calls"]["not_judged"]), ([], 0))
+        self.assertEqual({named["distance"] for named in result["named"]}, {0})
+        self.assertEqual([named["count"] for named in result["named"]], [24] * 4)
+
+    def test_nan_in_both(self):
+        self.compared("nan", 0, base="nan")
+
+    def test_autocast(self):
+        result = self.assert_only_rounding("autocast")
+        self.assertEqual(result["rounding"][0]["dtypes"], ["Float", "BFloat16"])
+
+    def test_threads(self):
+        self.assertEqual(self.assert_only_rounding("threads")["rounding"], [])
+
+    def test_optimizer_one_by_one(self):
+        self.assert_only_rounding("loop")
+
+    def test_a_run_that_stops(self):
+        self.assertEqual(self.assert_only_rounding("stops")["steps"], [1, 2])
+
+
+class OtherInputs(Digests):
+    def test_seed(self):
+        inputs = self.compared("seed", 1)["inputs"]
+        self.assertEqual(inputs["weights"], 24)
+        self.assertGreater(inputs["weights_apart"], 12)
+
+    def test_order(self):
+        inputs = self.compared("order", 1)["inputs"]
+        self.assertEqual((inputs["weights_apart"], inputs["first_tensor_of"]), (0, "aten::linear"))
+        text = tool("diff", self.run_of("plain").run.folder, self.run_of("order").run.folder).stdout.decode()
+        self.assertTrue(text.startswith("inputs differ: what aten::linear is given"), text)
+        self.assertNotIn("first apart", text)
+
+
+class NotComparable(Digests):
+    def refused(self, *arguments):
+        done = tool("diff", *arguments, statuses=(2,))
+        self.assertEqual(done.stdout, b"")
+        return done.stderr.decode()
+
+    def test_without_values(self):
+        plain, without = self.run_of("plain").run.folder, self.run_of("plain", None).run.folder
+        self.assertIn(f"{without}: no digests of values; record it with --values",
+                      self.refused("--values", plain, without))
+        self.assertEqual(tool("diff", plain, without).returncode, 0)  # of dtypes
+
+    def test_steps_that_both_have(self):
+        plain = self.run_of("plain").run.folder
+        third = self.run_of("plain", "--values=3").run.folder
+        self.assertIn("have no step in common that was digested", self.refused(plain, third))
+
+    def test_merged(self):
+        plain = self.run_of("plain").run.folder
+        merged = self.folder / "all.dtrace"
+        tool("merge", "-o", merged, plain)
+        self.assertIn("a merged trace has no digests of values", self.refused("--values", plain, merged))
+
+    def test_another_program(self):
+        other = self.traced_command([sys.executable, "-c", OTHER], options=["--values"]).run.folder
+        self.assertIn("have no op call in common", self.refused(self.run_of("plain").run.folder, other))
+
+    def test_steps_that_are_none(self):
+        done = self.execute([tool_path(), "trace", "--values=0,x", "--", "true"])
+        self.assertEqual(done.status, 2)
+        self.assertIn("--values=0,x: expected steps counted from 1, as in --values=1,2,100", done.said)
+
+
+class NothingChanged(Digests):
+    def test_each_bit(self):
+        for plant in ("plain", "autocast", "nan"):
+            self.assertEqual(self.run_of(plant).out, self.plain("parting.py", plant).out)
+
+    def test_every_kind_of_tensor(self):
+        untraced, done = self.plain("everything.py"), self.traced("everything.py", options=["--values"])
+        self.assertEqual((done.status, done.out), (untraced.status, untraced.out))
+
+    def test_size(self):
+        """Two steps of 350 op calls."""
+        with_values, without = (sum(file.stat().st_size for file in self.run_of("plain", option).run.files)
+                                for option in ("--values", None))
+        self.assertLess((with_values - without) / 700, 400)
+        self.assertGreater((with_values - without) / 700, 40)
+
+
+OTHER = """
+import torch
+layer = torch.nn.Conv1d(2, 2, 1)
+def other():
+    out = layer(torch.ones(1, 2, 8)).sum()
+    out.backward()
+other()
+"""
+
+
+def tool_path():
+    import os
+    return os.environ["DTYPECHECK"]
+
+
+def check(test, value, schema):
+    """The little of JSON Schema that the schema uses."""
+    if "anyOf" in schema:
+        return test.assertTrue(any(fits(value, one) for one in schema["anyOf"]), (value, schema))
+    test.assertTrue(fits(value, schema), (value, schema))
+    if isinstance(value, dict):
+        test.assertEqual(set(value), set(schema["properties"]))
+        test.assertEqual(set(schema["required"]), set(schema["properties"]))
+        for name, one in value.items():
+            check(test, one, schema["properties"][name])
+    if isinstance(value, list) and "items" in schema:
+        for one in value:
+            check(test, one, schema["items"])
+
+
+def fits(value, schema):
+    types = {"object": dict, "array": list, "string": str, "integer": int, "number": (int, float), "boolean": bool}
+    is_type = isinstance(value, types[schema["type"]]) and (schema["type"] == "boolean" or not isinstance(value, bool))
+    return is_type and value in schema.get("enum", [value])
+
+
+if __name__ == "__main__":
+    unittest.main()
