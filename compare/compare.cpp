@@ -73,7 +73,11 @@ class Comparer {
       : a_(a), b_(b), alignment_(align(a, b)), out_(out) {}
 
   void run() {
+    for (const Side* side : {&a_, &b_})
+      for (const Digest& digest : side->process.digests)
+        lowest_ = std::max(lowest_, unit_roundoff(digest.dtype));
     note_steps();
+    compare_named();
     result_distance_.assign(a_.process.calls.size(), 0);
     carried_a_.assign(a_.process.digests.size() + 1, 0);
     carried_b_.assign(b_.process.digests.size() + 1, 0);
@@ -106,7 +110,6 @@ class Comparer {
       out_.notes.push_back(
           "more op calls of the forward pass stand alone than are aligned: these may be two "
           "models");
-    compare_named();
     sort_rounding();
   }
 
@@ -115,11 +118,22 @@ class Comparer {
   // and an error that lies in a few elements may not be in it; it comes out where they are summed.
   double carried(const Side& side, size_t call, const std::vector<double>& by_digest) const {
     double most = 0;
+    const uint32_t step = side.process.calls[call].step;
     for (uint32_t index : side.process.calls[call].operands) {
+      if (index != 0 && !side.digest(index).parameter.empty())
+        most = std::max(most, weights_apart_before(step));
       while (index != 0 && side.made_by.count(index) == 0 && side.digest(index).base != 0)
         index = side.digest(index).base;
       if (index != 0) most = std::max(most, by_digest[index]);
     }
+    return most;
+  }
+
+  // Of any weight: what a step did to one it may have done to elements of another.
+  double weights_apart_before(uint32_t step) const {
+    double most = 0;
+    for (const Named& named : out_.named)
+      if (!named.is_gradient && named.step < step) most = std::max(most, named.distance);
     return most;
   }
 
@@ -210,7 +224,12 @@ class Comparer {
       if (!seen_.insert(a.parameter).second) return;
       ++inputs.weights;
       if (apart <= rounded) return;
+      if (apart <= 4 * lowest_) {
+        ++inputs.weights_rounded;
+        return;
+      }
       if (inputs.weights_apart++ == 0) inputs.weight = a.parameter;
+      inputs.weights_distance = std::max(inputs.weights_distance, apart);
       return;
     }
     if (!a.parameter.empty() || call.site.phase == Phase::kBackward) return;
@@ -406,14 +425,14 @@ class Comparer {
     }
   }
 
-  // Of the forward pass before what follows from it, and then most first.
+  // Of the first step's forward pass before what follows from it, and then most first.
   void sort_rounding() {
     std::set<std::tuple<std::string, std::string>> seen;
     std::vector<Place> most;
     std::stable_sort(out_.rounding.begin(), out_.rounding.end(),
                      [](const Place& x, const Place& y) {
-                       return std::pair(x.site.phase, y.distance - y.given) <
-                              std::pair(y.site.phase, x.distance - x.given);
+                       return std::tuple(x.step, x.site.phase, y.distance - y.given) <
+                              std::tuple(y.step, y.site.phase, x.distance - x.given);
                      });
     for (Place& place : out_.rounding) {
       if (most.size() < kMostRounding && seen.emplace(place.site.module, place.op).second)
@@ -429,6 +448,7 @@ class Comparer {
   std::vector<double> carried_a_, carried_b_;  // by digest
   std::set<std::string> seen_;
   std::set<uint32_t> given_;
+  double lowest_ = 0;  // unit roundoff of the lowest dtype of either run
   uint32_t first_step_ = 0;
   bool is_between_ = false;
 };

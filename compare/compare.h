@@ -31,6 +31,8 @@ struct Place {
 // What the runs begin with, or draw.
 struct Inputs {
   size_t weights = 0, weights_apart = 0;
+  size_t weights_rounded = 0;  // apart, but by no more than the lowest dtype of the runs rounds
+  double weights_distance = 0;
   std::string weight;  // the first that is apart
   size_t tensors = 0, tensors_apart = 0;
   std::string where;  // the first that is apart is an operand of this op, at this place

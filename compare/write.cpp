@@ -70,9 +70,10 @@ std::string inputs_text(const Inputs& inputs) {
   std::string text;
   if (inputs.weights_apart > 0)
     text += fmt::format(
-        "initial weights differ: {} of {}, first {}; set the seed before the model "
+        "initial weights differ: {} of {} are {}, first {}; set the seed before the model "
         "is made, or load one checkpoint\n",
-        inputs.weights_apart, inputs.weights, printable(inputs.weight));
+        inputs.weights_apart, inputs.weights, apart(inputs.weights_distance),
+        printable(inputs.weight));
   if (inputs.tensors_apart > 0)
     text += fmt::format(
         "inputs differ: what {} is given, {}; set the seed, and shuffle=False or "
@@ -82,8 +83,12 @@ std::string inputs_text(const Inputs& inputs) {
     text += fmt::format("random numbers differ: {}, {}; set the seed before it, or dropout to 0\n",
                         printable(inputs.random), where(inputs.random_site, 0));
   if (!text.empty()) return text;
-  return fmt::format("same inputs: {} and {} of the program's own agree\n",
-                     counted(inputs.weights, "weight"), counted(inputs.tensors, "tensor"));
+  if (inputs.weights_rounded > 0)
+    text =
+        fmt::format("{} of {} initial weights are as far apart as a rounding of the lowest dtype\n",
+                    inputs.weights_rounded, inputs.weights);
+  return text + fmt::format("same inputs: {} and {} of the program's own agree\n",
+                            counted(inputs.weights, "weight"), counted(inputs.tensors, "tensor"));
 }
 
 std::string rounding_text(const Comparison& comparison, const std::string& name_a,
@@ -160,7 +165,7 @@ std::string to_text(const Comparison& comparison, const std::string& name_a,
   text += '\n';
   if (comparison.left_out > 0)
     text += fmt::format("{} without a digest: only strided tensors of the CPU have one\n",
-                        counted(comparison.left_out, "pair of tensors"));
+                        counted(comparison.left_out, "tensor pair"));
   for (const std::string& note : comparison.notes) text += printable(note) + '\n';
   return text;
 }
@@ -177,6 +182,8 @@ std::string to_json(const Comparison& comparison, const std::string& name_a,
                 {{"agree", inputs.agree()},
                  {"weights", inputs.weights},
                  {"weights_apart", inputs.weights_apart},
+                 {"weights_rounded", inputs.weights_rounded},
+                 {"weights_distance", number(inputs.weights_distance)},
                  {"first_weight", inputs.weight},
                  {"tensors", inputs.tensors},
                  {"tensors_apart", inputs.tensors_apart},
