@@ -11,7 +11,7 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 APPROVED = pathlib.Path(__file__).resolve().parent / "sentences.txt"
-FOLDERS = ("analyzer", "cli", "core", "cures", "explain", "ops", "platform", "reports", "rules", "symbols", "trace", "tracer", "runtime")
+FOLDERS = ("analyzer", "cli", "compare", "core", "cures", "explain", "ops", "platform", "reports", "rules", "symbols", "trace", "tracer", "runtime")
 # A comment, a raw literal, a literal, or a character: whatever may hold a quote.
 TOKEN = re.compile(r"""//[^\n]*|/\*.*?\*/|R"(?P<mark>\w*)\((?P<raw>.*?)\)(?P=mark)"|"(?P<text>(?:\\.|[^"\\\n])*)"|'(?:\\.|[^'\\])'""", re.S)
 NOT_PROSE = re.compile(r"^\s*#\s*(include|pragma|error|warning)\b.*$", re.M)

@@ -1,0 +1,223 @@
+#include "compare/compare.h"
+
+#include <catch2/catch.hpp>
+#include <cmath>
+#include <cstring>
+#include <limits>
+
+#include "compare/distance.h"
+#include "compare/expected.h"
+#include "platform/error.h"
+#include "platform/files.h"
+#include "trace/builder.h"
+
+namespace dtypecheck::compare {
+namespace {
+
+constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
+Digest digest_of(const std::vector<double>& values, Dtype dtype = Dtype::kFloat) {
+  Digest digest;
+  digest.dtype = dtype;
+  digest.count = values.size();
+  digest.shape = static_cast<uint32_t>(values.size());
+  digest.places = values;
+  double sum = 0, squares = 0;
+  for (const double value : values) {
+    if (!std::isfinite(value)) continue;
+    ++digest.finite;
+    sum += value;
+    squares += value * value;
+    digest.largest = std::max(digest.largest, std::fabs(value));
+  }
+  const double finite = std::max<double>(static_cast<double>(digest.finite), 1);
+  digest.mean = sum / finite;
+  digest.root_mean_square = std::sqrt(squares / finite);
+  return digest;
+}
+
+TEST_CASE("a distance is relative to the root mean square") {
+  CHECK(distance(digest_of({3, 4}), digest_of({3, 4})) == 0.0);
+  CHECK(distance(digest_of({1, 1}), digest_of({1.01, 1.01})).value() ==
+        Approx(0.01 / 1.01).epsilon(1e-3));
+  CHECK(distance(digest_of({0, 0}), digest_of({0, 0})) == 0.0);
+  CHECK(distance(digest_of({}), digest_of({})) == 0.0);
+}
+
+TEST_CASE("an element that is not among the places shows in the sums") {
+  Digest a = digest_of({1, 1, 1, 1}), b = digest_of({1, 1, 1, 9});
+  a.places = b.places = {1, 1};
+  CHECK(distance(a, b).value() > 0.1);
+}
+
+TEST_CASE("a NaN in both at the same place is equal, in one it is not") {
+  CHECK(distance(digest_of({1, kNan}), digest_of({1, kNan})) == 0.0);
+  CHECK(distance(digest_of({1, kNan}), digest_of({kNan, 1})) == kInfinity);
+  CHECK(distance(digest_of({1, kNan}), digest_of({1, 1})) == kInfinity);
+  CHECK(distance(digest_of({1, kInfinity}), digest_of({1, -kInfinity})) == kInfinity);
+  CHECK(distance(digest_of({1, kInfinity}), digest_of({1, kInfinity})) == 0.0);
+}
+
+TEST_CASE("other shapes have no distance") {
+  CHECK_FALSE(distance(digest_of({1, 2}), digest_of({1, 2, 3})).has_value());
+  Digest turned = digest_of({1, 2});
+  turned.shape = 99;
+  CHECK_FALSE(distance(digest_of({1, 2}), turned).has_value());
+}
+
+std::optional<double> expected(const std::string& op, double given, Dtype dtype,
+                               Phase phase = Phase::kForward) {
+  const Digest of = digest_of({1, -1, 1, -1}, dtype);
+  return expected_distance(op, phase, {{&of, &of, given}}, of, of);
+}
+
+TEST_CASE("what an op may add is what its dtype rounds") {
+  CHECK(expected("aten::mul", 0, Dtype::kFloat) < 1e-5);
+  CHECK(expected("aten::mul", 0, Dtype::kBFloat16) > 0x1p-8);
+  CHECK(expected("aten::mul", 0, Dtype::kBFloat16) < 0.03);
+  CHECK(expected("aten::mul", 0.01, Dtype::kFloat) > 0.01);
+}
+
+TEST_CASE("what cannot be judged is not") {
+  CHECK_FALSE(expected("aten::round", 0.01, Dtype::kFloat).has_value());
+  CHECK(expected("aten::round", 0, Dtype::kFloat) == 0.0);
+  CHECK_FALSE(expected("aten::argmax", 0.01, Dtype::kLong).has_value());
+  CHECK_FALSE(
+      expected("aten::_foreach_addcdiv_", 0.01, Dtype::kFloat, Phase::kOptimizer).has_value());
+  CHECK(expected("aten::div", 0.01, Dtype::kFloat).has_value());
+  CHECK_FALSE(expected("aten::mul", kInfinity, Dtype::kFloat).has_value());
+}
+
+TEST_CASE("which ops draw random numbers") {
+  CHECK(is_random("aten::bernoulli_"));
+  CHECK(is_random("aten::randn_like"));
+  CHECK(is_random("aten::native_dropout"));
+  CHECK_FALSE(is_random("aten::linear"));
+}
+
+// A chain of ops in one module: each is given what the one before gave.
+DigestedProcess chain(const std::vector<std::pair<std::string, std::vector<double>>>& ops,
+                      uint32_t step = 1) {
+  DigestedProcess process;
+  process.file = "run.dtrace";
+  process.is_recorded = true;
+  process.digests.push_back(digest_of({1, 2, 3, 4}));
+  for (const auto& [op, values] : ops) {
+    DigestedCall& call = process.calls.emplace_back();
+    call.op = op;
+    call.step = step;
+    call.site.phase = Phase::kForward;
+    call.site.module = "net";
+    call.operands = {static_cast<uint32_t>(process.digests.size())};
+    process.digests.push_back(digest_of(values));
+    call.results = {static_cast<uint32_t>(process.digests.size())};
+  }
+  return process;
+}
+
+Comparison compared(const DigestedProcess& a, const DigestedProcess& b) {
+  return compare_values({a}, {b}, "a", "b");
+}
+
+TEST_CASE("the op that adds is named, and not those that pass it on") {
+  const Comparison comparison =
+      compared(chain({{"aten::gelu", {1, 2, 3, 4}}, {"aten::mul", {2, 4, 6, 8}}}),
+               chain({{"aten::gelu", {1.1, 2.1, 3, 4}}, {"aten::mul", {2.2, 4.2, 6, 8}}}));
+  REQUIRE(comparison.places.size() == 1);
+  CHECK(comparison.places[0].op == "aten::gelu");
+  CHECK(comparison.places[0].given == 0);
+  CHECK(comparison.agree == 1);
+}
+
+TEST_CASE("an op that one run alone has is named where it changes what is given") {
+  const auto a = chain({{"aten::mul", {1, 2, 3, 4}}, {"aten::tanh", {1, 2, 3, 4}}});
+  const auto clamped = chain(
+      {{"aten::mul", {1, 2, 3, 4}}, {"aten::clamp", {1, 2, 2, 2}}, {"aten::tanh", {1, 2, 2, 2}}});
+  const Comparison comparison = compared(a, clamped);
+  REQUIRE(comparison.places.size() == 1);
+  CHECK(comparison.places[0].cause == Cause::kBetween);
+  CHECK(comparison.places[0].only_b == std::vector<std::string>{"aten::clamp"});
+  const auto idle = chain(
+      {{"aten::mul", {1, 2, 3, 4}}, {"aten::clamp", {1, 2, 3, 4}}, {"aten::tanh", {1, 2, 3, 4}}});
+  CHECK(compared(a, idle).places.empty());
+}
+
+TEST_CASE("random ops that draw other numbers are inputs") {
+  const Comparison comparison = compared(chain({{"aten::bernoulli", {1, 0, 1, 0}}}),
+                                         chain({{"aten::bernoulli", {0, 1, 1, 0}}}));
+  CHECK(comparison.places.empty());
+  CHECK(comparison.inputs.random == "aten::bernoulli");
+  CHECK(comparison.is_apart());
+}
+
+TEST_CASE("what cannot be compared is an error that says why") {
+  const auto a = chain({{"aten::mul", {1, 2, 3, 4}}});
+  DigestedProcess without = a, merged = a;
+  without.is_recorded = false;
+  merged.is_merged = true;
+  CHECK_THROWS_WITH(compared(a, without), "b: no digests of values; record it with --values");
+  CHECK_THROWS_WITH(compared(a, merged),
+                    Catch::Matchers::Contains("a merged trace has no digests"));
+  CHECK_THROWS_WITH(compared(a, chain({{"aten::mul", {1, 2, 3, 4}}}, 2)),
+                    Catch::Matchers::Contains("have no step in common"));
+  CHECK_THROWS_WITH(compared(a, chain({{"aten::conv2d", {1, 2}}})),
+                    Catch::Matchers::Contains("have no op call in common"));
+}
+
+// A trace with one op call, whose digest says `places` and whose call names the digest `named`.
+std::string trace_bytes(uint8_t dtype, uint32_t named) {
+  const test::TemporaryFolder folder;
+  const auto file = test::new_trace_file();
+  REQUIRE(file->create(folder.path().c_str(), "host", 1, -1) == 0);
+  file->header()->flags = trace::kFlagValues;
+  file->commit_header();
+  test::TraceBuilder builder(*file);
+  const uint32_t signature = builder.signature({.op = "aten::mul"});
+  auto* digest = file->reserve<trace::DigestRecord>(trace::Kind::kDigest, 2 * sizeof(float));
+  digest->count = digest->finite = 2;
+  digest->place_count = 2;
+  digest->dtype = dtype;
+  const float places[2] = {1, 2};
+  std::memcpy(digest + 1, places, sizeof places);
+  trace::TraceFile::commit(digest->header);
+  auto* call = file->reserve<trace::CallDigestsRecord>(trace::Kind::kCallDigests, sizeof(uint32_t));
+  call->signature = signature;
+  call->step = 1;
+  call->result_count = 1;
+  std::memcpy(call + 1, &named, sizeof named);
+  trace::TraceFile::commit(call->header);
+  const std::string path = file->path();
+  file->finish(1);
+  return read_file(path, 1 << 20);
+}
+
+TEST_CASE("digests are read as they were written, and what cannot be is left out") {
+  const std::string good = trace_bytes(6, 1);
+  const DigestedProcess process = read_digest_bytes(good.data(), good.size(), "x");
+  CHECK(process.damaged.empty());
+  REQUIRE(process.calls.size() == 1);
+  CHECK(process.calls[0].op == "aten::mul");
+  CHECK(process.calls[0].results == std::vector<uint32_t>{1});
+  REQUIRE(process.digests.size() == 1);
+  CHECK(process.digests[0].places == std::vector<double>{1, 2});
+
+  const std::string no_dtype = trace_bytes(200, 1);
+  const DigestedProcess damaged = read_digest_bytes(no_dtype.data(), no_dtype.size(), "x");
+  CHECK(damaged.damaged.find("digest 1 at byte") != std::string::npos);
+  CHECK(damaged.calls[0].results == std::vector<uint32_t>{0});
+
+  const std::string dangling = trace_bytes(6, 77);
+  CHECK(read_digest_bytes(dangling.data(), dangling.size(), "x").calls[0].results ==
+        std::vector<uint32_t>{0});
+
+  for (size_t bytes = 0; bytes < good.size(); bytes += 8) {
+    try {
+      read_digest_bytes(good.data(), bytes, "x");
+    } catch (const InputError&) {  // no header
+    }
+  }
+}
+
+}  // namespace
+}  // namespace dtypecheck::compare
