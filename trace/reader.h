@@ -37,8 +37,8 @@ void read_trace_file(const std::string& path, Run& run, Symbolizer* symbolizer =
 void read_trace_bytes(const void* data, size_t size_bytes, const std::string& name, Run& run,
                       Symbolizer* symbolizer = nullptr);
 
-// The traces in a folder, sorted by name, or the one file that is named. Throws InputError where the
-// folder has none.
+// The traces in a folder, sorted by name, or the one file that is named. Throws InputError where
+// the folder has none.
 std::vector<std::string> trace_files(const std::string& input);
 
 // As it stands there; zeros for what is no trace. Throws InputError where the file cannot be
