@@ -116,9 +116,11 @@ std::optional<double> expected_distance(const std::string& op, Phase phase,
   const std::string_view base = ops::parse_op_name(op).base;
   const uint32_t facts = ops::facts_of(op);
   double given = 0;
+  bool alike = a.dtype == b.dtype;
   double roundoff = std::max(unit_roundoff(a.dtype), unit_roundoff(b.dtype));
   for (const OperandPair& pair : operands) {
     given = std::max(given, pair.distance);
+    alike = alike && pair.a->dtype == pair.b->dtype;
     roundoff = std::max({roundoff, unit_roundoff(pair.a->dtype), unit_roundoff(pair.b->dtype)});
   }
   const bool steps = !is_floating(a.dtype) || !is_floating(b.dtype) || is_one_of(base, kSteps);
@@ -129,10 +131,11 @@ std::optional<double> expected_distance(const std::string& op, Phase phase,
     given = 2 * std::max(given, worst_at_places(operands));
   }
   const double count = terms(facts, operands, a);
-  const double own =
-      roundoff + (kRoundingOfFunction + std::sqrt(count)) * std::min(roundoff, kAccumulator);
+  const double sums = (kRoundingOfFunction + std::sqrt(count)) * std::min(roundoff, kAccumulator);
   const double out = std::max(a.root_mean_square, b.root_mean_square);
-  return kSlack * condition(base, facts, operands, out, count) * (given + own);
+  const double factor = kSlack * condition(base, facts, operands, out, count);
+  // In equal dtypes both round alike, and a sum in another order moves a result to its neighbour.
+  return alike ? factor * (given + sums) + 2 * roundoff : factor * (given + sums + roundoff);
 }
 
 }  // namespace dtypecheck::compare

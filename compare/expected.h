@@ -3,8 +3,10 @@
 //
 // A result is off by what its operands are off, times the op's condition, and by its own rounding:
 // the unit roundoff of the lowest dtype, and for a sum of K products that of its accumulator times
-// the root of K. The condition comes from sizes: operands that are large beside the result cancel;
-// exp() turns an absolute error into a relative one; a norm divides by the standard deviation.
+// the root of K. Where both runs have the same dtypes they round alike, and the former is that of
+// one result that a sum in another order moved to its neighbour. The condition comes from sizes:
+// operands that are large beside the result cancel; exp() turns an absolute error into a relative
+// one; a norm divides by the standard deviation.
 #pragma once
 
 #include <optional>
