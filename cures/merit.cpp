@@ -15,9 +15,9 @@ namespace dtypecheck::cures {
 
 bool Merit::operator<(const Merit& other) const {
   const auto order = [](const Merit& one) {
-    return std::tuple(one.is_workaround(), one.overrides, one.loses_steps, one.left,
-                      one.dead_or_doubled, one.literals, one.place, one.integers, one.in_libraries,
-                      one.left_costs, one.is_setting, one.edits);
+    return std::tuple(one.stops_steps, one.is_workaround(), one.overrides, one.loses_steps,
+                      one.left, one.dead_or_doubled, one.literals, one.place, one.integers,
+                      one.in_libraries, one.left_costs, one.is_setting, one.edits);
   };
   return order(*this) < order(other);
 }
@@ -80,12 +80,14 @@ Merit merit_of_source(const Patch& patch, bool is_setting, int place, bool overr
   return merit;
 }
 
-void add_run(Merit& merit, const Trial& trial, const LowShare& before) {
+void add_run(Merit& merit, const Trial& trial, const LowShare& before, const Judge& judge) {
   std::set<std::string> left, left_costs;
   for (const Finding& finding : trial.findings) {
     if (finding.severity < Severity::kWarning) continue;
     (costs_only(finding) ? left_costs : left).insert(finding.message);
     merit.loses_steps |= loses_steps(finding);
+    merit.stops_steps |=
+        loses_steps(finding) && !judge.stood_still_before(trial.recorded.run, finding);
   }
   merit.left = static_cast<int>(left.size());
   merit.left_costs = static_cast<int>(left_costs.size());

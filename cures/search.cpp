@@ -253,7 +253,7 @@ class Searcher {
       if (!broken.empty()) judged = {Verdict::kRefuted, Reason::kMode, broken};
     }
     if (judged.verdict == Verdict::kProven) {
-      add_run(merit, *trial, low_before_);
+      add_run(merit, *trial, low_before_, judge_);
       const std::string costs = cost_words(merit);
       if (!costs.empty()) judged.words += "; " + costs;
     }

@@ -43,6 +43,7 @@ struct Judgement {
 
 // What a maintainer would hold against a change, in the order in which changes are compared.
 struct Merit {
+  bool stops_steps = false;  // weights do not move, in a dtype that they did not have before
   bool loses_steps = false;  // weights still do not move
   double given_up = 0;       // share of what ran in 16 bits, in calls and bytes, and does no more
   bool overrides = false;    // a dtype that a line asks for, or that was loaded

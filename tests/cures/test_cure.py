@@ -393,7 +393,8 @@ class CureTest(unittest.TestCase):
         found = json.loads(self.cure("--json", "causes/run", status=0).stdout)
         self.assertEqual(found["verdict"], "proven", found)
         self.assertGreaterEqual(found["patch"].count("\n+"), 3, found)  # the header, and two lines
-        cured = {change["cures"] for change in found["tries"][-1]["changes"]}
+        proven = [tried for tried in found["tries"] if tried["verdict"] == "proven"]
+        cured = {change["cures"] for change in proven[-1]["changes"]}
         self.assertEqual(len(cured), 2, found)
 
     def test_labels_at_the_line_of_the_dataset(self):
@@ -436,8 +437,8 @@ class CureTest(unittest.TestCase):
         self.record("raised", RAISED)
         found = json.loads(self.cure("--json", "raised/run", status=0).stdout)
         self.assertEqual((found["verdict"], found["patch"].count("\n-")), ("proven", 1), found)
-        self.assertIn("+net.to(torch.float32)\n", found["patch"])
-        self.assertEqual([len(tried["changes"]) for tried in found["tries"]][:3], [1, 2, 1], found)
+        alone = [t for t in found["tries"] if t["verdict"] == "proven" and "+net.to(torch.float32)\n" in t["patch"]]
+        self.assertIn(1, [len(tried["changes"]) for tried in alone], found)
         # Without autocast nothing were computed in 16 bits, as was wanted: a workaround, where there is a fix.
         self.record("regions", RAISED.replace("LayerNorm(8))", "Linear(8, 1))"))
         found = json.loads(self.cure("--json", "regions/run", status=0).stdout)
