@@ -111,8 +111,8 @@ std::string places_text(const Comparison& comparison, const std::string& name_a,
     text += fmt::format("then: {}\n  {}\n", where(places[shown].site, places[shown].step),
                         explained(places[shown], name_a, name_b));
   if (shown < places.size())
-    text += fmt::format("then: … {} that add more than they were given; --all lists them\n",
-                        counted(places.size() - shown, "more place"));
+    text +=
+        fmt::format("then: … {}; --all lists them\n", counted(places.size() - shown, "more place"));
   return text;
 }
 

@@ -4,7 +4,7 @@ import json
 import sys
 import unittest
 
-from traced import PROGRAMS, TESTS, TracedTest, line_of, tool
+from traced import DTYPECHECK, PROGRAMS, TESTS, TracedTest, line_of, tool
 
 SCHEMA = TESTS.parent / "docs" / "values-schema.json"
 
@@ -152,7 +152,7 @@ class NotComparable(Digests):
         self.assertIn("have no op call in common", self.refused(self.run_of("plain").run.folder, other))
 
     def test_steps_that_are_none(self):
-        done = self.execute([tool_path(), "trace", "--values=0,x", "--", "true"])
+        done = self.execute([DTYPECHECK, "trace", "--values=0,x", "--", "true"])
         self.assertEqual(done.status, 2)
         self.assertIn("--values=0,x: expected steps counted from 1, as in --values=1,2,100", done.said)
 
@@ -182,11 +182,6 @@ def other():
     out.backward()
 other()
 """
-
-
-def tool_path():
-    import os
-    return os.environ["DTYPECHECK"]
 
 
 def check(test, value, schema):
