@@ -71,6 +71,25 @@ fs::path resolve(const Include& include, const fs::path& from, const Headers& he
   return best;
 }
 
+// Of a folder that nothing marks as a project's part, what folders above it have: under the name
+// itself, or in a folder that is named as one for headers or for shared code.
+fs::path resolve_above(const Include& include, const fs::path& from) {
+  constexpr int kMostParents = 4;
+  static const std::vector<std::string> kFolders = {"",    "include", "inc", "headers", "common",
+                                                    "src", "shared",  "lib", "utils"};
+  fs::path folder = from.parent_path();
+  for (int up = 0; up <= kMostParents && folder != folder.root_path(); ++up) {
+    if (folder == "/usr" || folder == "/usr/local") return {};  // that is the system's
+    for (const std::string& below : kFolders) {
+      const fs::path header = (folder / below / include.name).lexically_normal();
+      if (is_file(header)) return header;
+    }
+    if (is_marked(folder)) return {};  // what lies beside a project is none of its own
+    folder = folder.parent_path();
+  }
+  return {};
+}
+
 bool is_system_header(const std::string& name) {
   for (const char* folder : {"/usr/include", "/usr/local/include"}) {
     if (is_there(fs::path(folder) / name)) return true;
@@ -79,7 +98,8 @@ bool is_system_header(const std::string& name) {
          name.starts_with("torch/") || name.starts_with("c10/");
 }
 
-// What the project does not have may stand beside it: packages of one repository share headers.
+// What the project does not have may stand beside it: packages of one repository share headers,
+// and programs of a folder what is above them.
 std::vector<std::string> inferred_includes(const fs::path& file, const Project& project,
                                            const Project& repository) {
   std::vector<std::string> arguments;
@@ -92,6 +112,7 @@ std::vector<std::string> inferred_includes(const fs::path& file, const Project& 
       if (!include.is_quoted && is_system_header(include.name)) continue;
       fs::path header = resolve(include, from, project.headers);
       if (header.empty()) header = resolve(include, from, repository.headers);
+      if (header.empty() && !is_system_header(include.name)) header = resolve_above(include, from);
       if (header.empty()) continue;
       if (seen.insert(header).second) open.push_back(header);
       const std::string full = header.string();

@@ -22,13 +22,6 @@ constexpr uintmax_t kMaxBytes = 64 << 20;  // of a project that are read
 constexpr uintmax_t kMaxFile = 2 << 20;
 constexpr size_t kMaxLineLength = 1'000;
 
-bool is_marked(const fs::path& folder) {
-  for (const char* mark : {".git", "setup.py", "pyproject.toml", "setup.cfg"}) {
-    if (is_there(folder / mark)) return true;
-  }
-  return false;
-}
-
 bool is_code(const fs::path& path) {
   static const std::set<std::string> endings = {".cpp", ".cc",  ".cxx", ".c++", ".cu",
                                                 ".h",   ".hpp", ".cuh", ".hh",  ".hxx",
@@ -121,6 +114,13 @@ bool is_source(const fs::path& file) {
 
 bool is_cuda(const fs::path& file) {
   return file.extension() == ".cu" || file.extension() == ".cuh";
+}
+
+bool is_marked(const fs::path& folder) {
+  for (const char* mark : {".git", "setup.py", "pyproject.toml", "setup.cfg"}) {
+    if (is_there(folder / mark)) return true;
+  }
+  return false;
 }
 
 fs::path project_root(const fs::path& file) {

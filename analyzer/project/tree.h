@@ -15,6 +15,9 @@ namespace dtypecheck::analyzer {
 bool is_source(const std::filesystem::path& file);
 bool is_cuda(const std::filesystem::path& file);
 
+// It looks like a project's own: a repository, or a Python package.
+bool is_marked(const std::filesystem::path& folder);
+
 // The nearest folder above that looks like a project's own; where none does, the file's folder.
 std::filesystem::path project_root(const std::filesystem::path& file);
 

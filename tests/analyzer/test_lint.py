@@ -98,6 +98,26 @@ class Lint(Linting, tool.SharedCacheTest):
         self.assertNotIn("not found", self.lint("engine-1.0/python/csrc/good.cpp").out)
         self.assertIn("engine/checks.h: not found", self.lint("other-1.0/python/csrc/good.cpp").out)
 
+    def test_headers_above_a_folder_that_is_no_project(self):
+        """A folder of programs that share headers; of a project only its own are looked for."""
+        good = GOOD.replace("TORCH_CHECK(x.scalar_type() == at::kFloat)", "CHECK_FLOAT(x)")
+        checks = "#define CHECK_FLOAT(x) TORCH_CHECK(x.scalar_type() == at::kFloat)\n"
+        for number, (header, name) in enumerate((("checks.h", "checks.h"), ("common/checks.h", "checks.h"),
+                                                 ("include/all/checks.h", "all/checks.h"), ("shared/all/checks.h", "../all/checks.h"))):
+            tree = f"tree{number}"
+            self.write(f"{tree}/{header}", checks)
+            self.write(f"{tree}/programs/one/good.cpp", f'#include "{name}"\n' + good)
+            with self.subTest(header=header):
+                found = self.lint(f"{tree}/programs/one/good.cpp")
+                is_elsewhere = name.startswith("..")  # beside the file, and nowhere else
+                self.assertEqual(f"{name}: not found" in found.out, is_elsewhere, found.out)
+                self.assertEqual("CHECK_FLOAT" in found.out, is_elsewhere, found.out)  # is not declared
+        self.write("tree1/programs/setup.py", "")
+        self.assertIn("checks.h: not found", self.lint("tree1/programs/one/good.cpp").out)
+        self.write("deep/checks.h", checks)
+        self.write("deep/1/2/3/4/5/good.cpp", '#include "checks.h"\n' + good)
+        self.assertIn("checks.h: not found", self.lint("deep/1/2/3/4/5/good.cpp").out)
+
     def test_the_standard_that_the_project_names(self):
         self.write("setup.py", "")
         self.write("bad.cpp", BAD + "template <typename T> concept Any = true;\n"
