@@ -41,6 +41,7 @@ class DigestReader {
 
   void read_digest(size_t offset) {
     const auto record = bytes_.load<DigestRecord>(offset);
+    const uint32_t base = index_of(record.base);  // an earlier one, so that no chain is a loop
     if (!is_possible(record) || !index_.emplace(record.id, process_.digests.size() + 1).second)
       return damage_.leave_out(fmt::format("digest {} at byte {}", record.id, offset));
     Digest& digest = process_.digests.emplace_back();
@@ -53,8 +54,7 @@ class DigestReader {
     digest.mean = record.mean;
     digest.largest = record.largest;
     digest.shape = record.shape;
-    // An earlier one, so that no chain of them is a loop.
-    digest.base = index_of(record.base);
+    digest.base = base;
     for (int i = 0; i < record.place_count; ++i) digest.places.push_back(place(record, offset, i));
   }
 

@@ -174,8 +174,9 @@ TEST_CASE("what cannot be compared is an error that says why") {
                     Catch::Matchers::Contains("have no op call in common"));
 }
 
-// A trace with one op call, whose digest says `places` and whose call names the digest `named`.
-std::string trace_bytes(uint8_t dtype, uint32_t named) {
+// A trace with one op call, which names the digest `named`; the first and only one is of `dtype`,
+// and says that it is a view of the digest `base`.
+std::string trace_bytes(uint8_t dtype, uint32_t named, uint32_t base = 0) {
   const test::TemporaryFolder folder;
   const auto file = test::new_trace_file();
   REQUIRE(file->create(folder.path().c_str(), "host", 1, -1) == 0);
@@ -187,6 +188,7 @@ std::string trace_bytes(uint8_t dtype, uint32_t named) {
   digest->count = digest->finite = 2;
   digest->place_count = 2;
   digest->dtype = dtype;
+  digest->base = base;
   const float places[2] = {1, 2};
   std::memcpy(digest + 1, places, sizeof places);
   trace::TraceFile::commit(digest->header);
@@ -219,6 +221,9 @@ TEST_CASE("digests are read as they were written, and what cannot be is left out
   const std::string dangling = trace_bytes(6, 77);
   CHECK(read_digest_bytes(dangling.data(), dangling.size(), "x").calls[0].results ==
         std::vector<uint32_t>{0});
+
+  const std::string of_itself = trace_bytes(6, 1, /*base=*/1);  // a loop for who follows it
+  CHECK(read_digest_bytes(of_itself.data(), of_itself.size(), "x").digests[0].base == 0);
 
   for (size_t bytes = 0; bytes < good.size(); bytes += 8) {
     try {
