@@ -72,9 +72,17 @@ std::vector<Cure> widened(const RunIndex& index, const JudgeOptions& options, co
   };
   const auto read = std::find_if(call.operands.begin(), call.operands.end(), is_read);
   if (read == call.operands.end() || !is_users_own(call.site)) return {};
-  auto cure = CureProposer(index, options)
-                  .cast_operand(call, *read, is_for_floats ? Dtype::kFloat : Dtype::kLong,
-                                read->name == "self" ? "input" : read->name);
+  const CureProposer propose(index, options);
+  const Dtype wide = is_for_floats ? Dtype::kFloat : Dtype::kLong;
+  std::vector<const Operand*> factors;  // of a product, which promotes none
+  if (index.has(call, ops::kMultiplies | ops::kProduct)) {
+    for (const Operand& operand : call.operands)
+      if (is_read(operand)) factors.push_back(&operand);
+  }
+  auto cure =
+      factors.size() > 1
+          ? propose.cast_operands(call, factors, wide)
+          : propose.cast_operand(call, *read, wide, read->name == "self" ? "input" : read->name);
   return cure ? std::vector{*std::move(cure)} : std::vector<Cure>();
 }
 

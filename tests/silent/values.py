@@ -104,6 +104,13 @@ def large_activations_in_half():
 
 
 @case("far-from-float")
+def overlap_of_large_masks():
+    """A product of two masks of whole images in uint8 counts up to 255, and then from 0."""
+    masks = (torch.rand(3, 128 * 192) > 0.4).to({"damaged": torch.uint8, "clean": torch.int32, "float": torch.float32}[MODE])
+    return (masks @ masks.T).float().mean()
+
+
+@case("far-from-float")
 def difference_of_frames():
     """uint8 wraps below 0."""
     generator = torch.Generator().manual_seed(0)

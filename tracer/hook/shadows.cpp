@@ -52,6 +52,7 @@ struct ShadowCall {
   bool is_narrowed = false;    // a cast to integers, or to fewer bits of them
   bool is_beyond = false;      // one to Float, or Double, of numbers that it has not
   bool is_sampled = false;     // of large operands a run of numbers
+  bool is_corner = false;      // of a large product its first rows and columns
   std::vector<int64_t> sizes;  // which all of them have
   Damages damages;             // of the operands
   std::vector<const c10::StorageImpl*> damaged;  // which these are of
@@ -70,6 +71,7 @@ using c10::IValue;
 constexpr int64_t kMostElements = 1 << 16;
 constexpr int64_t kMostOfProduct = 1 << 14;   // which costs more than its numbers
 constexpr int64_t kSampleElements = 1 << 12;  // of a tensor that has more
+constexpr int64_t kCorner = 8;                // rows and columns of a product
 constexpr size_t kMostBytes = 64 << 20;       // of all shadows
 constexpr double kFar = 0.25;                 // of a number: damage
 constexpr double kNear = 0.05;
@@ -326,6 +328,11 @@ void keep_damaged(const Frame& frame, const Tensor& actual, const Tensor& values
   shadows().damaged += call.carried.empty() ? 0 : 1;
 }
 
+// The first rows of a matrix, or columns.
+Tensor corner_of(const Tensor& matrix, int64_t dimension) {
+  return matrix.narrow(dimension, 0, std::min(matrix.size(dimension), kCorner));
+}
+
 // Statistics of a dataset and metrics are computed in Float, and cancel there. In a step, what
 // cancels in Float is as a rule meant to.
 bool is_outside_training(const Frame& frame) {
@@ -337,6 +344,10 @@ bool add_tensor(ShadowCall& call, const Tensor& whole, Tensor* out) {
   *out = whole;
   if (!whole.defined()) return true;
   if (!is_shadowable(whole)) return false;
+  if (call.is_corner) {
+    *out = on_host(corner_of(whole, static_cast<int64_t>(call.stack.size()))).to(at::kLong);
+    return true;
+  }
   if (is_large(whole) && !whole.is_contiguous()) return false;
   if (call.is_sampled && !is_large(whole) && whole.numel() > 1) return false;
   if (is_large(whole) && call.sizes.empty()) call.sizes = whole.sizes().vec();
@@ -397,6 +408,11 @@ bool add_value(ShadowCall& call, const IValue& value) {
   return true;
 }
 
+bool is_op(const Frame& frame, std::initializer_list<const char*> names) {
+  return std::any_of(names.begin(), names.end(),
+                     [&](const char* name) { return frame.op->name == name; });
+}
+
 bool is_integral(at::ScalarType dtype) { return c10::isIntegralType(dtype, /*includeBool=*/false); }
 
 // Where integers may pass the end of their dtype.
@@ -451,8 +467,16 @@ bool is_wanted(ShadowCall& call, const Frame& frame, bool is_pointwise,
   if (op.tensors.empty()) return is_of_16_bits(asked);
   if (ops::facts_of(op.name) & ops::kAnyBasis) return false;
   if (ops::facts_of(op.name) & (ops::kMultiplies | ops::kProduct) &&
-      any_tensor(op, inputs, [](const Tensor& tensor) { return tensor.numel() > kMostOfProduct; }))
-    return false;
+      any_tensor(op, inputs,
+                 [](const Tensor& tensor) { return tensor.numel() > kMostOfProduct; })) {
+    call.is_corner = call.is_whole = is_op(frame, {"aten::mm", "aten::matmul"}) &&
+                                     !any_tensor(op, inputs, [](const Tensor& tensor) {
+                                       return tensor.dim() != 2 ||
+                                              !is_integral(tensor.scalar_type()) ||
+                                              tensor.scalar_type() == at::kLong;
+                                     });
+    return call.is_corner;
+  }
   call.is_sampled = any_tensor(op, inputs, is_large);
   if (call.is_sampled && !is_pointwise) return false;
   if (op.converts) {
@@ -540,11 +564,6 @@ double smallest_part(const Tensor& tensor) {
   return tensor.scalar_type() == at::kBFloat16 ? 1.0 / 512
          : tensor.scalar_type() == at::kHalf   ? 1.0 / 4096
                                                : 1.0 / (1 << 25);
-}
-
-bool is_op(const Frame& frame, std::initializer_list<const char*> names) {
-  return std::any_of(names.begin(), names.end(),
-                     [&](const char* name) { return frame.op->name == name; });
 }
 
 // What was computed of the damaged operands is known, so that they need not be reported themselves.
@@ -688,6 +707,8 @@ void judge_indices(const Frame& frame, const Tensor& actual, const Tensor& right
 void judge(ShadowCall& call, const ShadowCall& before, const Frame& frame, const Tensor& given,
            const Tensor& computed) {
   if (!given.defined() || !computed.defined() || !is_shadowable(given)) return;
+  if (call.is_corner)
+    return judge_whole(call, frame, on_host(corner_of(corner_of(given, 0), 1)), computed);
   if (is_large(given) && !given.is_contiguous()) return;
   const Tensor kept = is_large(given) ? sample_of(given) : given;
   const Tensor actual = on_host(kept);
