@@ -86,8 +86,7 @@ void add_run(Merit& merit, const Trial& trial, const LowShare& before, const Jud
     if (finding.severity < Severity::kWarning) continue;
     (costs_only(finding) ? left_costs : left).insert(finding.message);
     merit.loses_steps |= loses_steps(finding);
-    merit.stops_steps |=
-        loses_steps(finding) && !judge.stood_still_before(trial.recorded.run, finding);
+    merit.stops_steps |= loses_steps(finding) && !judge.has_trained_in(trial.recorded.run, finding);
   }
   merit.left = static_cast<int>(left.size());
   merit.left_costs = static_cast<int>(left_costs.size());

@@ -183,6 +183,17 @@ bool Judge::was_reached(const Run& run, const Finding& finding) const {
   return call == nullptr || reached_.contains(place_of(*call));
 }
 
+bool Judge::has_trained_in(const Run& run, const Finding& finding) const {
+  const OpCall* call = run.call(finding.call);
+  return call != nullptr &&
+         std::any_of(call->operands.begin(), call->operands.end(), [&](const Operand& operand) {
+           return operand.is_written &&
+                  std::any_of(trained_.begin(), trained_.end(), [&](const auto& parameter) {
+                    return parameter.second.intersects(operand.dtypes);
+                  });
+         });
+}
+
 // The repair run, which may have been ended sooner, stepped the same in the same dtypes.
 bool Judge::stood_still_before(const Run& run, const Finding& finding) const {
   const OpCall* call = run.call(finding.call);

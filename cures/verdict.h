@@ -33,8 +33,8 @@ class Judge {
   uint64_t enough_steps() const { return enough_steps_; }
   const std::map<std::string, DtypeSet>& trained() const { return trained_; }
 
-  // Weights that do not move were stepped in the same dtypes in an unpatched run.
-  bool stood_still_before(const Run& run, const Finding& finding) const;
+  // An unpatched run trained weights in the dtype of those that do not move.
+  bool has_trained_in(const Run& run, const Finding& finding) const;
 
   // `next` is the node with the change.
   Judgement judge(const Node& node, const Finding& goal, const Node& next, bool is_setting);
@@ -42,6 +42,7 @@ class Judge {
  private:
   bool was_reached(const Run& run, const Finding& finding) const;
   bool is_as_it_was(const Run& run, const Finding& finding) const;
+  bool stood_still_before(const Run& run, const Finding& finding) const;
   std::optional<Judgement> judge_numbers(const Trial& trial, std::string& compared);
   double spread();
 
