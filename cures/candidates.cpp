@@ -181,16 +181,16 @@ bool is_asked_for(const Run& run, const OpCall& call, const Operand& operand, bo
          ((facts & ops::kFactory) != 0 && source.maker->scalar("dtype") != nullptr);
 }
 
-// It casts what was loaded in more digits, or made so where a line asks for them, and no layer in
-// fewer reads that; nobody means Double beside a model in Float. Or it takes fewer digits back that
-// a line asks for, beside what has the default's.
+// Where an op refuses a mix: it casts what was loaded in more digits, or made so where a line asks
+// for them, and no layer in fewer reads that; nobody means Double beside a model in Float. Or it
+// takes fewer digits back that a line asks for, beside what has the default's.
 bool overrides(const Run& run, const Finding& goal, const Cure& cure) {
   const OpCall* call = run.call(goal.call);
   const bool is_here = acts_at_call(cure.kind) || cure.kind == CureKind::kCastVariable ||
                        cure.kind == CureKind::kCastResult;
   const bool is_low = kLowPrecision.contains(cure.dtype);
   if (call == nullptr || !is_here || (!is_low && cure.dtype != Dtype::kFloat)) return false;
-  if (reads_parameter(*call)) return false;
+  if (reads_parameter(*call) || !is_refusal(run, goal)) return false;
   const auto is_any = [&](DtypeSet dtypes, bool by_casts) {
     return std::any_of(call->operands.begin(), call->operands.end(), [&](const Operand& operand) {
       return operand.dtypes.within(dtypes) && operand.promotes() &&
