@@ -12,7 +12,7 @@
 #include "compare/align.h"
 #include "compare/distance.h"
 #include "compare/expected.h"
-#include "core/dtype_names.h"
+#include "core/dtype_set.h"
 #include "ops/ops.h"
 #include "platform/error.h"
 
@@ -23,11 +23,6 @@ constexpr double kTiny = 1e-12;      // nearer than this is not apart
 constexpr double kOtherData = 0.05;  // tensors of later steps, whose makers were not seen
 constexpr size_t kMostBetween = 16;  // ops walked through between two that are aligned
 constexpr size_t kMostRounding = 3;
-
-std::string dtype_text(Dtype dtype) {
-  const DtypeNames* names = names_of(dtype);
-  return names ? names->name : "unknown";
-}
 
 // One run, and where each of its digests was made.
 struct Side {
@@ -278,7 +273,7 @@ class Comparer {
       const DigestedCall& made = side.process.calls[call];
       std::string name = made.op;
       if (ops::facts_of(made.op) & ops::kCast && !made.results.empty() && made.results[0] != 0)
-        name += " to " + dtype_text(side.digest(made.results[0]).dtype);
+        name += " to " + dtype_name(side.digest(made.results[0]).dtype);
       const std::string where = place(made.site);
       if (!where.empty()) name += " at " + where;
       if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
@@ -307,8 +302,8 @@ class Comparer {
     const bool adds = apart > 4 * (worst + 4 * roundoff);
     if (!adds && apart <= 4 * worst) return;
     Place place = place_of(call, adds ? Cause::kBetween : Cause::kRounding, apart, worst);
-    place.dtype_a = dtype_text(a.dtype);
-    place.dtype_b = dtype_text(b.dtype);
+    place.dtype_a = dtype_name(a.dtype);
+    place.dtype_b = dtype_name(b.dtype);
     place.only_a = names_of_ops(a_, in_a.alone);
     place.only_b = names_of_ops(b_, in_b.alone);
     if (!adds) return out_.rounding.push_back(std::move(place));
@@ -365,8 +360,8 @@ class Comparer {
     }
     if (adds || (worst > 4 * given + kTiny && worst_a && worst_a->dtype != worst_b->dtype)) {
       Place place = place_of(a, adds ? Cause::kAdds : Cause::kRounding, worst, given);
-      place.dtype_a = dtype_text(worst_a->dtype);
-      place.dtype_b = dtype_text(worst_b->dtype);
+      place.dtype_a = dtype_name(worst_a->dtype);
+      place.dtype_b = dtype_name(worst_b->dtype);
       (adds ? out_.places : out_.rounding).push_back(std::move(place));
     }
     if (!adds && !was_between) ++out_.agree;

@@ -37,7 +37,7 @@ constexpr std::array<std::string_view, 5> kLogarithms = {"log", "log_softmax", "
                                                          "log2", "log10"};
 constexpr std::array<std::string_view, 5> kProducts = {"mul", "square", "pow", "sqrt", "abs"};
 
-bool is_matrix_product(uint32_t facts) { return facts & (ops::kMultiplies | ops::kProduct); }
+bool is_matrix_product(uint64_t facts) { return facts & (ops::kMultiplies | ops::kProduct); }
 
 bool divides(std::string_view base) {
   return base.find("div") != base.npos || base == "reciprocal" || base == "rsqrt" ||
@@ -50,7 +50,7 @@ double size(const OperandPair& pair) {
 double largest(const OperandPair& pair) { return std::max(pair.a->largest, pair.b->largest); }
 
 // How many terms each element of the result is a sum of.
-double terms(uint32_t facts, const std::vector<OperandPair>& operands, const Digest& result) {
+double terms(uint64_t facts, const std::vector<OperandPair>& operands, const Digest& result) {
   std::vector<double> counts;
   for (const OperandPair& pair : operands) counts.push_back(static_cast<double>(pair.a->count));
   std::sort(counts.rbegin(), counts.rend());
@@ -70,7 +70,7 @@ double deviation(const Digest& digest) {
 
 double ratio(double of, double to) { return to > 0 ? std::max(1.0, of / to) : 1; }
 
-double condition(std::string_view base, uint32_t facts, const std::vector<OperandPair>& operands,
+double condition(std::string_view base, uint64_t facts, const std::vector<OperandPair>& operands,
                  double out, double count) {
   double most = 0, biggest = 0;
   for (const OperandPair& pair : operands) {
@@ -114,7 +114,7 @@ std::optional<double> expected_distance(const std::string& op, Phase phase,
                                         const std::vector<OperandPair>& operands, const Digest& a,
                                         const Digest& b) {
   const std::string_view base = ops::parse_op_name(op).base;
-  const uint32_t facts = ops::facts_of(op);
+  const uint64_t facts = ops::facts_of(op);
   double given = 0;
   bool alike = a.dtype == b.dtype;
   double roundoff = std::max(unit_roundoff(a.dtype), unit_roundoff(b.dtype));

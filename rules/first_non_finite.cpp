@@ -65,7 +65,7 @@ bool is_cast_mask(const Event& event) {
 bool is_meant(const RunIndex& index, const Event& event) {
   const OpCall& call = *event.call;
   // What a view shows, as of a file that is read, it did not make.
-  constexpr uint32_t kMakesNone = ops::kView | ops::kFactory | ops::kScalesGradients;
+  constexpr uint64_t kMakesNone = ops::kView | ops::kFactory | ops::kScalesGradients;
   return is_of_nothing(call) || index.has(call, kMakesNone) || has_infinite_scalar(call) ||
          call.operands.empty() || is_cast_mask(event) ||
          (!event.what->is_nan && index.has(call, ops::kMask));
