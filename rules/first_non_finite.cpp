@@ -13,7 +13,6 @@
 #include <set>
 #include <tuple>
 
-#include "core/follow_links.h"
 #include "rules/cures/cures.h"
 #include "rules/engine/formatting.h"
 #include "rules/engine/rule.h"
@@ -112,12 +111,7 @@ std::string fix_of(const OpCall& call) {
 // Two masks, each with the lowest number where nothing is to be seen, or what views show of them.
 bool adds_masks(const RunIndex& index, const OpCall& call) {
   const auto is_mask = [&](const Operand& operand) {
-    const OpCall* origin = nullptr;
-    follow_links(index.run().call(operand.origin), [&](const OpCall& made) -> const OpCall* {
-      origin = &made;
-      const bool is_view = index.has(made, ops::kPassesOn) && !made.operands.empty();
-      return is_view ? index.run().call(made.operands.front().origin) : nullptr;
-    });
+    const OpCall* origin = index.maker_behind(operand, ops::kPassesOn);
     return origin != nullptr && index.has(*origin, ops::kMask);
   };
   return ops::parse_op_name(call.op).base == "add" && call.operands.size() == 2 &&

@@ -5,7 +5,6 @@
 #include <set>
 #include <vector>
 
-#include "core/follow_links.h"
 #include "ops/arguments.h"
 #include "rules/engine/formatting.h"
 #include "rules/engine/scaled_product.h"
@@ -67,12 +66,7 @@ bool writes_in_place(const OpCall& call) {
 // "F.linear(h, hyper(cond))": what takes a weight's place and was computed, from parameters or not.
 bool is_computed(const RunIndex& index, const Operand& operand) {
   if (is_parameter(operand) || operand.is_leaf) return false;
-  const OpCall* origin = nullptr;
-  follow_links(index.run().call(operand.origin), [&](const OpCall& call) -> const OpCall* {
-    origin = &call;
-    const bool is_view = index.has(call, ops::kPassesOn) && !call.operands.empty();
-    return is_view ? index.run().call(call.operands.front().origin) : nullptr;
-  });
+  const OpCall* origin = index.maker_behind(operand, ops::kPassesOn);
   return origin != nullptr && !index.has(*origin, ops::kPassesOn) &&
          !index.has(*origin, ops::kFactory) && !index.has(*origin, ops::kUninitialized) &&
          !index.has(*origin, ops::kCast);
@@ -163,24 +157,15 @@ uint64_t cast_beside(const RunIndex& index, const Side& parameter) {
 // something else that the class made has the dtype now. Of any other that is not asked.
 bool may_have_sibling_in(const RunIndex& index, const Side& parameter, Dtype dtype) {
   const Run& run = index.run();
-  const auto made = [&](const Operand& operand) {
-    const OpCall* first = nullptr;
-    follow_links(run.call(operand.origin), [&](const OpCall& call) -> const OpCall* {
-      first = &call;
-      const bool is_cast = index.has(call, ops::kCast) && !call.operands.empty();
-      return is_cast ? run.call(call.operands.front().origin) : nullptr;
-    });
-    return first;
-  };
   const Operand* operand = parameter_behind(index, *parameter.operand);
-  const OpCall* maker = operand == nullptr ? nullptr : made(*operand);
+  const OpCall* maker = operand == nullptr ? nullptr : index.maker_behind(*operand, ops::kCast);
   const bool is_lone = std::count(parameter.parameter.begin(), parameter.parameter.end(), '.') == 1;
   if (!is_lone || maker == nullptr || !maker->site.line.function.ends_with(".__init__"))
     return true;
   return std::any_of(run.calls.begin(), run.calls.end(), [&](const OpCall& call) {
     return std::any_of(call.operands.begin(), call.operands.end(), [&](const Operand& other) {
       if (!is_parameter(other) || other.dtypes != DtypeSet(dtype)) return false;
-      const OpCall* its = made(other);
+      const OpCall* its = index.maker_behind(other, ops::kCast);
       return its != nullptr && its->site.line.function == maker->site.line.function;
     });
   });
@@ -353,12 +338,7 @@ const Side* changed_since(const RunIndex& index, const OpCall& call, const Sides
 // What a compiled region gives in Float, and is given in 16 bits alone: eager would have kept
 // those.
 std::optional<Dtype> widened_by_region(const RunIndex& index, const Side& side) {
-  const OpCall* origin = index.run().call(side.operand->origin);
-  follow_links(origin, [&](const OpCall& call) -> const OpCall* {
-    origin = &call;
-    const bool is_view = index.has(call, ops::kPassesOn) && !call.operands.empty();
-    return is_view ? index.run().call(call.operands.front().origin) : nullptr;
-  });
+  const OpCall* origin = index.maker_behind(*side.operand, ops::kPassesOn);
   if (origin == nullptr || !origin->in_compiled_region || side.dtype != Dtype::kFloat)
     return std::nullopt;
   const auto given = origin->floating_dtypes().single();

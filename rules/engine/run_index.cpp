@@ -347,6 +347,16 @@ bool RunIndex::has_parameters_in(uint32_t process, Dtype dtype) const {
   });
 }
 
+const OpCall* RunIndex::maker_behind(const Operand& operand, uint64_t facts) const {
+  const OpCall* maker = nullptr;
+  follow_links(run_.call(operand.origin), [&](const OpCall& call) -> const OpCall* {
+    maker = &call;
+    const bool passes_on = has(call, facts) && !call.operands.empty();
+    return passes_on ? run_.call(call.operands.front().origin) : nullptr;
+  });
+  return maker;
+}
+
 std::map<Dtype, size_t> RunIndex::parameter_dtypes(uint32_t process,
                                                    const std::string& parameter) const {
   const ParameterDtypes& all = parameters();

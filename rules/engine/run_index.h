@@ -28,6 +28,9 @@ class RunIndex {
   const Run& run() const { return run_; }
   // Any of the facts of ops/ops.h.
   bool has(const OpCall& call, uint64_t facts) const { return (facts_[call.id - 1] & facts) != 0; }
+  // The call that gave the operand; of one that has any of the facts, what gave its first operand,
+  // and so on. nullptr: none was seen.
+  const OpCall* maker_behind(const Operand& operand, uint64_t facts) const;
 
   // What the contracts measured. An op that promotes answers in the promoted dtype of its operands,
   // and refuses no mix of floating dtypes. For that, and for what a derivative's formula refuses,
