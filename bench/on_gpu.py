@@ -6,6 +6,7 @@ The same lines run, so what is reported of them can be held against what the CPU
 import os
 import runpy
 import sys
+from pathlib import Path
 
 import torch
 
@@ -19,7 +20,19 @@ class Generator(torch.Generator):
         return super().__new__(cls, device)
 
 
+def load_on_gpu(kind):
+    """What is loaded lies on the CPU, whatever the default device is."""
+    load = kind.from_pretrained.__func__
+    kind.from_pretrained = classmethod(lambda model, *args, **kwargs: load(model, *args, **kwargs).to("cuda"))
+
+
 torch.Generator = Generator
+if "from_pretrained" in Path(sys.argv[1]).read_text():
+    import diffusers
+    import transformers
+
+    for kind in (diffusers.ModelMixin, transformers.PreTrainedModel):
+        load_on_gpu(kind)
 sys.argv = sys.argv[1:]
 sys.path[0] = os.path.dirname(os.path.abspath(sys.argv[0]))
 runpy.run_path(sys.argv[0], run_name="__main__")

@@ -40,7 +40,8 @@ void report(const OpCall& call, Dtype dtype, const GpuWork& work, const std::str
   });
 }
 
-void check_kernel(const OpCall& call, Dtype dtype, const GpuWork& work, Findings& out) {
+void check_kernel(const OpCall& call, const RunIndex& index, Dtype dtype, const GpuWork& work,
+                  Findings& out) {
   const auto kernel = gpu::read_kernel_name(work.name);
   if (!kernel) return;
   if (dtype == Dtype::kFloat && kernel->is_tf32) {
@@ -49,6 +50,12 @@ void check_kernel(const OpCall& call, Dtype dtype, const GpuWork& work, Findings
   } else if (dtype == Dtype::kFloat && kernel->math && kLowPrecision.contains(*kernel->math)) {
     report(call, dtype, work, fmt::format("multiplied in {}", dtype_name(*kernel->math)),
            Severity::kWarning, "its operands lose what the lower dtype cannot hold", out);
+  } else if (kLowPrecision.contains(dtype) && kernel->sum == dtype && !kernel->is_product &&
+             index.has(call, ops::kMultiplies)) {
+    // LibTorch lets a product be split so from the start.
+    report(call, dtype, work,
+           fmt::format("summed up in parts that are kept in {}", dtype_name(dtype)),
+           Severity::kNote, "each of a few parts is rounded once", out);
   } else if (kLowPrecision.contains(dtype) && kernel->sum == dtype) {
     report(call, dtype, work, fmt::format("summed up in {}", dtype_name(dtype)), Severity::kWarning,
            dtype == Dtype::kHalf
@@ -62,7 +69,7 @@ void check(const OpCall& call, const RunIndex& index, Findings& out) {
   if (call.gpu.empty() || index.has(call, ops::kCast)) return;
   const std::optional<Dtype> dtype = floating_dtype_of(call);
   if (!dtype) return;
-  for (const GpuWork& work : call.gpu) check_kernel(call, *dtype, work, out);
+  for (const GpuWork& work : call.gpu) check_kernel(call, index, *dtype, work, out);
 }
 
 }  // namespace

@@ -23,20 +23,26 @@ DTYPECHECK = os.environ["DTYPECHECK"]
 OFF = 0.05  # of the number in Float: 16 bits that lose nothing are nearer
 
 
-def traced(program, mode, names=()):
+ON_GPU = HERE.parents[1] / "bench" / "on_gpu.py"
+# What a pretended GPU does not show: autocast of the CPU, products of integers, a loss of large logits.
+A_CPU_ALONE = {"autocast_without_its_dtype", "overlap_of_large_masks", "loss_of_logits_in_16_bits"}
+
+
+def traced(program, mode, names=(), on_gpu=False):
     """What a program prints, and the findings of warning or above by function."""
+    how = ["preflight", "--gpu", "h100", "--steps", "100000"] if on_gpu else ["trace"]
     with tempfile.TemporaryDirectory() as folder:
         report = pathlib.Path(folder, "report.json")
-        done = subprocess.run([DTYPECHECK, "trace", "--out", f"{folder}/run", "--format", "json", "-o", report, "--",
-                               sys.executable, HERE / program, mode, *names], capture_output=True, text=True,
+        done = subprocess.run([DTYPECHECK, *how, "--out", f"{folder}/run", "--format", "json", "-o", report, "--",
+                               sys.executable, *[ON_GPU] * on_gpu, HERE / program, mode, *names], capture_output=True, text=True,
                               env=clean_environment() | {"OMP_NUM_THREADS": "1"}, timeout=600)
-        assert done.returncode == 0, done.stderr
+        assert on_gpu or done.returncode == 0, done.stderr  # the numbers of a pretended GPU are none
         findings = json.loads(report.read_text())["findings"]
     told = {}
     for finding in findings:
         if finding["severity"] != "note":
-            told.setdefault(finding["location"]["function"].split(".")[0], set()).add(finding["rule"])
-    return json.loads(done.stdout), told
+            told.setdefault(str(finding["location"]["function"]).split(".")[0], set()).add(finding["rule"])
+    return done.stdout if on_gpu else json.loads(done.stdout), told
 
 
 class SilentTest(unittest.TestCase):
@@ -62,6 +68,17 @@ class SilentTest(unittest.TestCase):
     def test_damage_is_reported_and_its_twin_is_not(self):
         import values
         self.check("values.py", dict(values.CASES), values.numbers)
+
+    def test_the_same_is_reported_on_a_gpu(self):
+        import values
+        cases = {name: function for name, function in values.CASES.items() if name not in A_CPU_ALONE}
+        _, told = traced("values.py", "damaged", cases, on_gpu=True)
+        _, told_of_clean = traced("values.py", "clean", cases, on_gpu=True)
+        for name, function in cases.items():
+            with self.subTest(name):
+                self.assertEqual(told_of_clean.get(name, set()), set())
+                is_told = name in told or function.rule and name in traced("values.py", "damaged", [name], on_gpu=True)[1]
+                self.assertEqual(bool(is_told), function.rule is not None)
 
     def test_what_was_reported(self):
         import reported

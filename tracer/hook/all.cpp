@@ -19,6 +19,7 @@
 #include "tracer/hook/requests.cpp"
 #include "tracer/hook/shadows.cpp"
 #include "tracer/hook/sites.cpp"
+#include "tracer/hook/stand_ins.cpp"
 #include "tracer/hook/thread_state.cpp"
 #include "tracer/hook/throws.cpp"
 #include "tracer/hook/values.cpp"

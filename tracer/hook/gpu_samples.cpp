@@ -23,7 +23,7 @@ namespace dtypecheck {
 namespace tracer {
 namespace {
 
-constexpr size_t kRingBytes = 8 << 20;  // of each device
+constexpr size_t kRingBytes = 16 << 20;  // of each device
 constexpr size_t kAlignment = 64;
 constexpr size_t kMostUnderWay = 4096;
 constexpr int kMostDevices = 64;
@@ -340,12 +340,17 @@ void look_at_arrived() {
   if (lock) look_at_all_arrived();
 }
 
-void finish_samples() {
-  const std::lock_guard<std::mutex> lock(samples->mutex);
-  for (int i = 0; i < kMostWaitsMs && under_way.load() > 0 && !samples->is_off; ++i) {
-    look_at_all_arrived();
-    if (under_way.load() > 0) ::usleep(1000);
+void wait_for_samples() {
+  constexpr int kWithoutSleep = 100;
+  for (int i = 0; i < kWithoutSleep + kMostWaitsMs && are_under_way(); ++i) {
+    look_at_arrived();
+    if (are_under_way() && i >= kWithoutSleep) ::usleep(1000);
   }
+}
+
+void finish_samples() {
+  wait_for_samples();
+  const std::lock_guard<std::mutex> lock(samples->mutex);
   for (Ring& ring : samples->rings) samples->left_out += ring.under_way.size();
   write_counts();
 }

@@ -42,10 +42,11 @@ GpuPart gpu_part(const c10::TensorImpl* impl, int64_t elements, int64_t pieces);
 // at a time, and copies nothing itself.
 bool copy_sample(int device, const std::vector<GpuPart>& parts, SampleLook look);
 
-bool are_under_way();    // hot
-void look_at_arrived();  // those that are there by now, with the tracer's own work marked
-void finish_samples();  // at the end: waits for a moment at most, and what has not come is left out
-void forget_samples();  // in a forked child, where CUDA is gone
+bool are_under_way();        // hot
+void look_at_arrived();      // those that are there by now, with the tracer's own work marked
+void wait_for_samples();     // for two seconds at most
+void finish_samples();       // at the end: waits, and what has not come is left out
+void forget_samples();       // in a forked child, where CUDA is gone
 void take_samples(bool on);  // for benchmarks
 
 }  // namespace tracer

@@ -23,6 +23,7 @@
 #include "tracer/hook/recorder.h"
 #include "tracer/hook/requests.h"
 #include "tracer/hook/shadows.h"
+#include "tracer/hook/stand_ins.h"
 #include "tracer/hook/thread_state.h"
 #include "tracer/hook/throws.h"
 #include "tracer/hook/torch_compat.h"
@@ -129,13 +130,23 @@ void start_keep_going() {
   *tracer.stage1->on_thread_start = keep_going::arm;
 }
 
+// Later nothing can be computed any more.
+void compute_the_last() {
+  ThreadState* state = tracer.on ? thread_state() : nullptr;
+  if (!state || !is_more_to_do()) return;
+  wait_for_samples();
+  compute_arrived(state);
+}
+
 void start_python() {
   std::string why_not;
   tracer.python = python::start(&why_not);
-  if (tracer.python)
+  if (tracer.python) {
     python::watch_uncaught(on_uncaught);
-  else if (!why_not.empty())
+    python::watch_end(compute_the_last);
+  } else if (!why_not.empty()) {
     tracer.stage1->complain((why_not + "; ops are recorded without Python lines").c_str());
+  }
 }
 
 // In the child of a fork, its only thread. The parent's file is the parent's, so nothing is written
@@ -276,6 +287,7 @@ int resume() {
 }  // namespace
 
 void suspend(const char* uncaught) {
+  compute_the_last();
   if (!tracer.on.exchange(false)) return;
   leave(true);
   write_what_is_left();

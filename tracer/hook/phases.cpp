@@ -73,6 +73,7 @@ void count_step() {
   flush_all_events();
   note_facts();
   look_at_arrived();
+  compute_arrived(thread_state());
   settle_shadows(/*at_end=*/false);
   note_weight_moves();
   note_pretended_peak();

@@ -18,6 +18,7 @@
 #include "ops/ops.h"
 #include "tracer/hook/gpu_samples.h"
 #include "tracer/hook/requests.h"
+#include "tracer/hook/stand_ins.h"
 #include "tracer/hook/tracer.h"
 #include "tracer/keep_going/quiet.h"
 
@@ -36,6 +37,8 @@ struct Damage {
   uint32_t step;
 };
 using Damages = std::vector<std::shared_ptr<Damage>>;
+
+struct LaterCall;
 
 // What a call of an op would give in Double, until the op itself has given something.
 struct ShadowCall {
@@ -61,6 +64,7 @@ struct ShadowCall {
   bool follows = true;                           // what becomes of the damages matters
   bool is_followed = false;                      // it is known what becomes of the damages
   Arrival arrival = Arrival::kLost;              // where it is not
+  std::shared_ptr<LaterCall> later;              // of tensors on a GPU
 };
 
 namespace {
@@ -68,7 +72,7 @@ namespace {
 using at::Tensor;
 using c10::IValue;
 
-constexpr int64_t kMostElements = 1 << 16;
+constexpr int64_t kMostElements = kMostStored;
 constexpr int64_t kMostOfProduct = 1 << 14;   // which costs more than its numbers
 constexpr int64_t kSampleElements = 1 << 12;  // of a tensor that has more
 constexpr int64_t kCorner = 8;                // rows and columns of a product
@@ -89,19 +93,11 @@ bool is_low(const Tensor& tensor) {
   return tensor.scalar_type() == at::kHalf || tensor.scalar_type() == at::kBFloat16;
 }
 
-// On a GPU the program would wait for each copy, so that only --check-values looks there.
-bool is_reachable(const c10::TensorImpl* impl) {
-  if (impl->device().is_cpu()) return true;
-  if (!is_on_gpu(impl)) return false;
-  return tracer.options.pretended ||
-         (tracer.options.check_values && !is_device_captured(impl->device().index()));
-}
-
 bool is_shadowable(const Tensor& tensor) {
   const c10::TensorImpl* impl = tensor.unsafeGetTensorImpl();
-  return is_plain(impl) && is_reachable(impl) && tensor.layout() == at::kStrided &&
-         !tensor.is_quantized() && !tensor.is_complex() && !tensor.is_neg() &&
-         tensor.has_storage() && tensor.numel() > 0 && data_of(impl) != nullptr;
+  return is_plain(impl) && (tensor.is_cpu() || can_be_copied(impl)) &&
+         tensor.layout() == at::kStrided && !tensor.is_quantized() && !tensor.is_complex() &&
+         !tensor.is_neg() && tensor.has_storage() && tensor.numel() > 0 && data_of(impl) != nullptr;
 }
 
 bool is_large(const Tensor& tensor) { return tensor.numel() > kMostElements; }
@@ -109,15 +105,6 @@ bool is_large(const Tensor& tensor) { return tensor.numel() > kMostElements; }
 // Behind its middle, where an image has something to show and a table its far positions.
 Tensor sample_of(const Tensor& large) {
   return large.view({-1}).narrow(0, large.numel() / 4 * 3 - kSampleElements, kSampleElements);
-}
-
-// As a tensor of the CPU: what lies on a GPU is copied, but for a pretended one's, which is memory
-// of this process.
-Tensor on_host(const Tensor& tensor) {
-  if (!tensor.defined() || tensor.is_cpu()) return tensor;
-  if (!tracer.options.pretended) return tensor.cpu();
-  return at::from_blob(tensor.data_ptr(), tensor.sizes(), tensor.strides(),
-                       at::TensorOptions().dtype(tensor.scalar_type()));
 }
 
 Tensor in_double(const Tensor& tensor) {
@@ -194,29 +181,10 @@ Shadows& shadows() {
   return *all;
 }
 
-struct Extent {
-  int64_t begin, count;
-};
-
-// What a tensor has of its storage; of a small one all of it, so that other views of it have a
-// shadow.
-Extent extent_of(const Tensor& tensor) {
-  const auto all = static_cast<int64_t>(tensor.storage().nbytes() / tensor.element_size());
-  if (all <= kMostElements) return {0, all};
-  int64_t count = 1;
-  for (int64_t i = 0; i < tensor.dim(); ++i) count += (tensor.size(i) - 1) * tensor.stride(i);
-  return {tensor.storage_offset(), count};
-}
-
-// So much of a tensor's storage, as a tensor of the CPU.
-Tensor on_host(const Tensor& tensor, Extent extent) {
-  auto* data = static_cast<const char*>(tensor.storage().unsafeGetStorageImpl()->data());
-  auto* begin =
-      const_cast<char*>(data) + extent.begin * static_cast<int64_t>(tensor.element_size());
-  const auto options = at::TensorOptions().dtype(tensor.scalar_type());
-  if (tensor.is_cpu() || tracer.options.pretended)
-    return at::from_blob(begin, {extent.count}, options);
-  return at::from_blob(begin, {extent.count}, options.device(tensor.device())).cpu();
+// So much of a tensor's storage.
+Tensor stored(const Tensor& tensor, Extent extent) {
+  return at::from_blob(const_cast<char*>(first_of(tensor, extent)), {extent.count},
+                       at::TensorOptions().dtype(tensor.scalar_type()));
 }
 
 const char* bytes_of(const Tensor& on_cpu) { return static_cast<const char*>(on_cpu.data_ptr()); }
@@ -237,7 +205,7 @@ void report(const Damages& damages, const Arrived& arrived) {
 
 // As it is now.
 double off_of(Shadow& shadow, const Tensor& tensor) {
-  return distance(on_host(tensor), values_of(shadow, tensor)).error;
+  return distance(tensor, values_of(shadow, tensor)).error;
 }
 
 void report_kept(const Shadow& shadow) {
@@ -275,7 +243,7 @@ Shadow* find_shadow(const Tensor& tensor) {
   if (shadow.dtype != tensor.scalar_type() || extent.begin < shadow.begin ||
       extent.begin + extent.count > shadow.begin + count)
     return nullptr;
-  const Tensor held = on_host(tensor, {shadow.begin, count});
+  const Tensor held = stored(tensor, {shadow.begin, count});
   const char* now = bytes_of(held);
   if (std::memcmp(now, shadow.bytes.data(), shadow.bytes.size()) == 0) return &shadow;
   const Tensor actual = in_double(held);
@@ -300,7 +268,7 @@ Shadow* keep_shadow(const Tensor& actual, const Tensor& values) {
   }
   forget(storage);
   make_room();
-  const Tensor held = on_host(actual, extent);
+  const Tensor held = stored(actual, extent);
   const char* bytes = bytes_of(held);
   const auto size = static_cast<size_t>(extent.count) * actual.element_size();
   Shadow shadow{actual.storage().getWeakStorageImpl(),
@@ -339,28 +307,34 @@ bool is_outside_training(const Frame& frame) {
   return frame.phase == static_cast<uint8_t>(Phase::kLoad);
 }
 
+// What of a tensor is looked at: all of a small one, a run of a large one's numbers. False: the
+// call cannot be computed again.
+bool take_part(ShadowCall& call, const Tensor& whole, Tensor* out) {
+  if (!is_shadowable(whole)) return false;
+  *out = whole;
+  if (call.is_corner) {
+    *out = corner_of(whole, static_cast<int64_t>(call.stack.size()));
+    return whole.is_cpu();
+  }
+  if (!is_large(whole)) return !call.is_sampled || whole.numel() == 1;
+  if (!whole.is_contiguous()) return false;
+  if (call.sizes.empty()) call.sizes = whole.sizes().vec();
+  *out = sample_of(whole);
+  return call.sizes == whole.sizes().vec();
+}
+
 // False: the call cannot be computed again.
 bool add_tensor(ShadowCall& call, const Tensor& whole, Tensor* out) {
-  *out = whole;
+  Tensor tensor;
   if (!whole.defined()) return true;
-  if (!is_shadowable(whole)) return false;
-  if (call.is_corner) {
-    *out = on_host(corner_of(whole, static_cast<int64_t>(call.stack.size()))).to(at::kLong);
-    return true;
-  }
-  if (is_large(whole) && !whole.is_contiguous()) return false;
-  if (call.is_sampled && !is_large(whole) && whole.numel() > 1) return false;
-  if (is_large(whole) && call.sizes.empty()) call.sizes = whole.sizes().vec();
-  if (is_large(whole) && call.sizes != whole.sizes().vec()) return false;
-  const Tensor tensor = is_large(whole) ? sample_of(whole) : whole;
-  const Tensor held = on_host(tensor);
+  if (!take_part(call, whole, &tensor)) return false;
   if (!tensor.is_floating_point()) {
     *out = call.is_whole && tensor.scalar_type() != at::kBool
-               ? held.to(at::kLong, /*non_blocking=*/false, /*copy=*/true)
-               : held.clone();
+               ? tensor.to(at::kLong, /*non_blocking=*/false, /*copy=*/true)
+               : tensor.clone();
     return true;
   }
-  const Tensor actual = in_double(held);
+  const Tensor actual = in_double(tensor);
   Shadow* shadow = find_shadow(tensor);
   if (shadow && call.follows && !shadow->damages.empty()) {
     call.damages.insert(call.damages.end(), shadow->damages.begin(), shadow->damages.end());
@@ -378,33 +352,45 @@ bool add_tensor(ShadowCall& call, const Tensor& whole, Tensor* out) {
   return true;
 }
 
-bool add_value(ShadowCall& call, const IValue& value) {
-  if (value.isGenerator()) return false;
-  if (value.isDevice() && !value.toDevice().is_cpu() && !value.toDevice().is_cuda()) return false;
-  Tensor shadow;
+// `out` is the value with each tensor in it replaced: make(tensor, &other) says by what, and false
+// where there is nothing.
+template <typename Make>
+bool replace_tensors(const IValue& value, const Make& make, IValue* out) {
+  Tensor other;
   if (value.isTensor()) {
-    if (!add_tensor(call, value.toTensor(), &shadow)) return false;
-    call.stack.emplace_back(shadow);
+    if (!make(value.toTensor(), &other)) return false;
+    *out = other;
   } else if (value.isTensorList()) {
     c10::List<Tensor> list;
     for (const Tensor& tensor : value.toTensorVector()) {
-      if (!add_tensor(call, tensor, &shadow)) return false;
-      list.push_back(shadow);
+      if (!make(tensor, &other)) return false;
+      list.push_back(other);
     }
-    call.stack.emplace_back(list);
+    *out = list;
   } else if (value.isOptionalTensorList()) {
     c10::List<c10::optional<Tensor>> list;
     for (const IValue& element : value.toListRef()) {
       const bool is_there = element.isTensor() && element.toTensor().defined();
-      if (is_there && !add_tensor(call, element.toTensor(), &shadow)) return false;
-      list.push_back(is_there ? c10::optional<Tensor>(shadow) : c10::optional<Tensor>());
+      if (is_there && !make(element.toTensor(), &other)) return false;
+      list.push_back(is_there ? c10::optional<Tensor>(other) : c10::optional<Tensor>());
     }
-    call.stack.emplace_back(list);
-  } else if (value.isDevice()) {
-    call.stack.emplace_back(c10::Device(c10::DeviceType::CPU));
+    *out = list;
   } else {
-    call.stack.push_back(value);
+    *out = value;
   }
+  return true;
+}
+
+bool add_value(ShadowCall& call, const IValue& value) {
+  if (value.isGenerator()) return false;
+  if (value.isDevice() && !value.toDevice().is_cpu() && !value.toDevice().is_cuda()) return false;
+  IValue shadow = c10::Device(c10::DeviceType::CPU);
+  const auto make = [&](const Tensor& tensor, Tensor* out) {
+    *out = Tensor();
+    return add_tensor(call, tensor, out);
+  };
+  if (!value.isDevice() && !replace_tensors(value, make, &shadow)) return false;
+  call.stack.push_back(shadow);
   return true;
 }
 
@@ -431,8 +417,9 @@ bool is_beyond(const Tensor& tensor, at::ScalarType target) {
   const double least = target == at::kDouble ? 0x1p53 : is_long ? 1 << 24 : 1 << 16;
   if (!is_long && tensor.scalar_type() != at::kDouble) return false;
   if (target != at::kFloat && !(is_long && target == at::kDouble)) return false;
-  return is_shadowable(tensor) && !is_large(tensor) &&
-         on_host(tensor).abs().max().to(at::kDouble).item<double>() > least;
+  if (!is_shadowable(tensor) || is_large(tensor)) return false;
+  return tensor.is_cuda() ||  // asked again of its stand-in
+         tensor.abs().max().to(at::kDouble).item<double>() > least;
 }
 
 // What a copy or a cast makes of its last tensor.
@@ -455,6 +442,20 @@ bool any_tensor(const OpInfo& op, c10::ArrayRef<const IValue> inputs, const Visi
     }
   }
   return false;
+}
+
+bool has_shadow(const Tensor& tensor) {
+  return tensor.has_storage() && shadows().of.count(tensor.storage().unsafeGetStorageImpl()) != 0;
+}
+
+bool may_have_shadow_now(const Tensor& tensor) {
+  return tensor.is_cuda() ? has_stand_in(tensor) : has_shadow(tensor);
+}
+
+bool is_cuda(const Tensor& tensor) { return tensor.is_cuda(); }
+
+bool lies_on_gpu(const IValue& value) {
+  return value.isTensor() && value.toTensor().defined() && is_cuda(value.toTensor());
 }
 
 bool is_of_16_bits(at::ScalarType dtype) { return dtype == at::kHalf || dtype == at::kBFloat16; }
@@ -497,11 +498,14 @@ bool is_wanted(ShadowCall& call, const Frame& frame, bool is_pointwise,
     return call.is_whole;
   }
   return is_outside_training(frame) || frame.autocast_on || is_of_16_bits(asked) ||
-         any_tensor(op, inputs, is_low) ||
-         (!shadows().of.empty() && any_tensor(op, inputs, [](const Tensor& tensor) {
-           return tensor.has_storage() &&
-                  shadows().of.count(tensor.storage().unsafeGetStorageImpl()) != 0;
-         }));
+         any_tensor(op, inputs, is_low) || any_tensor(op, inputs, may_have_shadow_now);
+}
+
+// Not inside of a mode that would see it.
+bool can_compute_here() {
+  const auto& included = c10::impl::tls_local_dispatch_key_set().included_;
+  return !included.has(c10::DispatchKey::Python) &&
+         !included.has(c10::DispatchKey::FuncTorchDynamicLayerFrontMode);
 }
 
 // Ops that draw numbers, or that write to lists or elsewhere, are not computed again.
@@ -513,11 +517,7 @@ bool is_computable(const Frame& frame, const c10::OperatorHandle& handle) {
     if (argument.role == static_cast<uint8_t>(Role::kOut)) return false;
     if (argument.is_written && argument.kind == Argument::Kind::kTensorList) return false;
   }
-  const auto& included = c10::impl::tls_local_dispatch_key_set().included_;
-  if (included.has(c10::DispatchKey::Python) ||
-      included.has(c10::DispatchKey::FuncTorchDynamicLayerFrontMode))
-    return false;
-  return !handle.hasTag(at::Tag::nondeterministic_seeded);
+  return can_compute_here() && !handle.hasTag(at::Tag::nondeterministic_seeded);
 }
 
 // What dtype arguments ask for in 16 bits or in Float is asked for in Double.
@@ -533,7 +533,7 @@ void widen_dtypes(ShadowCall& call, const OpInfo& op) {
 }
 
 void note(const Frame& frame, double from, double to) {
-  write_inexact(frame.signature, from, to, tracer.current_step(), {});
+  write_inexact(frame.signature, from, to, frame.step, {});
 }
 
 // What is damaged of the tensors is reported as one that went there.
@@ -614,8 +614,8 @@ bool judge_floats(ShadowCall& call, const Frame& frame, const Tensor& actual, co
   const bool is_residue = is_small && actual.numel() < kFewest;
   if (has_vanished) return note(frame, found.from, found.to), false;
   if (!is_outside_training(frame) && is_residue) return false;
-  call.carried = {std::make_shared<Damage>(
-      Damage{frame.signature, found.from, found.to, tracer.current_step()})};
+  call.carried = {
+      std::make_shared<Damage>(Damage{frame.signature, found.from, found.to, frame.step})};
   return true;
 }
 
@@ -707,11 +707,9 @@ void judge_indices(const Frame& frame, const Tensor& actual, const Tensor& right
 void judge(ShadowCall& call, const ShadowCall& before, const Frame& frame, const Tensor& given,
            const Tensor& computed) {
   if (!given.defined() || !computed.defined() || !is_shadowable(given)) return;
-  if (call.is_corner)
-    return judge_whole(call, frame, on_host(corner_of(corner_of(given, 0), 1)), computed);
+  if (call.is_corner) return judge_whole(call, frame, corner_of(corner_of(given, 0), 1), computed);
   if (is_large(given) && !given.is_contiguous()) return;
-  const Tensor kept = is_large(given) ? sample_of(given) : given;
-  const Tensor actual = on_host(kept);
+  const Tensor actual = is_large(given) ? sample_of(given) : given;
   const Tensor right = is_large(computed) ? sample_of(computed.contiguous()) : computed;
   if (is_op(frame, {"aten::_unique2", "aten::unique_dim", "aten::unique_consecutive"})) {
     if (actual.numel() * 10 < right.numel() * 9)
@@ -730,12 +728,12 @@ void judge(ShadowCall& call, const ShadowCall& before, const Frame& frame, const
   if (actual.is_floating_point()) {
     call.carried.clear();
     const bool stays = judge_floats(call, frame, actual, right);
-    if (!call.carried.empty()) return keep_damaged(frame, kept, right, call);
+    if (!call.carried.empty()) return keep_damaged(frame, actual, right, call);
     const bool matters = is_low(actual) || call.is_known || is_outside_training(frame) ||
                          (frame.op->converts && actual.scalar_type() == at::kFloat);
     if (stays && matters && actual.element_size() > 1)
-      return keep_damaged(frame, kept, right, call);
-    return forget(kept.storage().unsafeGetStorageImpl());
+      return keep_damaged(frame, actual, right, call);
+    return forget(actual.storage().unsafeGetStorageImpl());
   }
   if (call.is_whole || call.is_narrowed) return judge_whole(call, frame, actual, right);
   if (call.error == 0) return;
@@ -746,16 +744,15 @@ void judge(ShadowCall& call, const ShadowCall& before, const Frame& frame, const
     return judge_indices(frame, actual, right);
 }
 
-void compute(ShadowCall& call, const Frame& frame, const at::RecordFunction& fn) {
-  const auto handle = c10::Dispatcher::singleton().findSchema(*fn.operator_name());
+void compute(ShadowCall& call, const Frame& frame, const c10::OperatorHandle& handle,
+             const std::vector<IValue>& outputs) {
   const ShadowCall before = call;  // in-place ops write to what is on the stack
   if (call.is_narrowed) {          // the source itself is what should come out
     const Tensor source = call.stack[frame.op->tensors.back().index].toTensor();
     call.stack = {IValue(source)};
   } else {
-    handle->callBoxed(&call.stack);
+    handle.callBoxed(&call.stack);
   }
-  const std::vector<IValue>& outputs = fn.outputs();
   if (outputs.size() != call.stack.size()) return;
   const bool has_statistics = ops::facts_of(frame.op->name) & (ops::kNorm | ops::kStatistics);
   for (size_t i = 0; i < (has_statistics ? 1 : outputs.size()); ++i)
@@ -773,34 +770,205 @@ class Scope {
   c10::impl::ExcludeDispatchKeyGuard no_versions_{c10::DispatchKey::ADInplaceOrView};
 };
 
+// What begins a call: false where it is not computed again.
+bool begin_call(ShadowCall& call, const Frame& frame, bool is_pointwise,
+                c10::ArrayRef<const IValue> inputs) {
+  if (!is_wanted(call, frame, is_pointwise, inputs)) return lose_trail(call, frame, inputs), false;
+  for (const IValue& value : inputs)
+    if (!add_value(call, value)) return lose_trail(call, frame, inputs), false;
+  widen_dtypes(call, *frame.op);
+  return true;
+}
+
+void end_call(ShadowCall& call, const Frame& frame, const c10::OperatorHandle& handle,
+              const std::vector<IValue>& outputs) {
+  try {
+    compute(call, frame, handle, outputs);
+  } catch (...) {
+  }
+  if (!call.is_followed) report(call.damages, {call.arrival, call.error, frame.signature->id});
+}
+
+}  // namespace
+
+// A call on tensors of a GPU: what it was given and gave arrives while other ops run.
+struct LaterCall {
+  ShadowCall call;
+  Frame frame;
+  bool is_pointwise;
+  bool has_begun = false;
+  std::vector<IValue> inputs, outputs;  // on stand-ins
+};
+
+namespace {
+
+// A tensor of the CPU beside one on a GPU: the program may change it before the other has arrived.
+Tensor copy_with_shadow(const Tensor& tensor) {
+  Tensor copy = tensor.clone();
+  Shadow* shadow = tensor.is_floating_point() ? find_shadow(tensor) : nullptr;
+  if (!shadow) return copy;
+  const Damages damages = shadow->damages;
+  const double off = shadow->off;
+  Shadow* kept = keep_shadow(copy, values_of(*shadow, tensor));
+  if (kept) kept->damages = damages, kept->off = off;
+  return copy;
+}
+
+bool take_inputs(LaterCall& later, Snapshot& snapshot, c10::ArrayRef<const IValue> inputs) {
+  const auto make = [&](const Tensor& whole, Tensor* out) {
+    Tensor part;
+    *out = Tensor();
+    if (!whole.defined()) return true;
+    if (!take_part(later.call, whole, &part)) return false;
+    *out = part.is_cuda() ? snapshot.add(part, /*keep=*/false) : copy_with_shadow(part);
+    return out->defined();
+  };
+  for (const IValue& value : inputs) {
+    IValue input;
+    if (value.isGenerator() || !replace_tensors(value, make, &input)) return false;
+    later.inputs.push_back(input);
+  }
+  return true;
+}
+
+c10::ArrayRef<const IValue> as_array(const std::vector<IValue>& values) {
+  return c10::ArrayRef<const IValue>(values.data(), values.size());
+}
+
+// As they were last, of tensors that have a stand-in.
+std::vector<IValue> known_of(c10::ArrayRef<const IValue> inputs) {
+  const auto make = [&](const Tensor& tensor, Tensor* out) {
+    const bool is_sampled = tensor.defined() && is_large(tensor) && tensor.is_contiguous();
+    *out = tensor.defined() && tensor.is_cuda()
+               ? stand_in_of(is_sampled ? sample_of(tensor) : tensor)
+               : Tensor();
+    return true;
+  };
+  std::vector<IValue> known;
+  for (const IValue& value : inputs) {
+    IValue input;
+    replace_tensors(value, make, &input);
+    known.push_back(input);
+  }
+  return known;
+}
+
+// As report_damaged(); of tensors on a GPU once all before it is known.
+void report_at(const OpInfo& op, c10::ArrayRef<const IValue> inputs, Arrival arrival,
+               uint32_t signature) {
+  if (!any_tensor(op, inputs, is_cuda)) {
+    if (shadows().damaged != 0) report_damaged(op, inputs, arrival, signature);
+    return;
+  }
+  if (!any_tensor(op, inputs, may_have_shadow_now)) return;
+  do_later(nullptr, [&op, known = known_of(inputs), arrival, signature] {
+    report_damaged(op, as_array(known), arrival, signature);
+  });
+}
+
+// False where the call is not computed again; what becomes of its operands' damage is not known
+// then.
+bool begin_on_gpu(ShadowCall& call, const Frame& frame, bool is_computed, bool is_pointwise,
+                  c10::ArrayRef<const IValue> inputs) {
+  auto later = std::make_shared<LaterCall>();
+  auto snapshot = std::make_shared<Snapshot>();
+  later->frame = frame;
+  later->is_pointwise = is_pointwise;
+  if (is_computed && is_wanted(call, frame, is_pointwise, inputs)) {
+    later->call = call;
+    if (take_inputs(*later, *snapshot, inputs) && snapshot->copy()) {
+      later->call.is_sampled = false;  // stand-ins have no more than is looked at
+      do_later(snapshot, [later] {
+        later->has_begun =
+            begin_call(later->call, later->frame, later->is_pointwise, as_array(later->inputs));
+        later->inputs.clear();
+      });
+      call.later = later;
+      return true;
+    }
+  }
+  if (!any_tensor(*frame.op, inputs, may_have_shadow_now)) return false;
+  later->call = call;
+  later->inputs = known_of(inputs);
+  do_later(nullptr, [later] { lose_trail(later->call, later->frame, as_array(later->inputs)); });
+  return false;
+}
+
+void take_outputs(LaterCall& later, Snapshot& snapshot, const std::vector<IValue>& outputs) {
+  const auto make = [&](const Tensor& whole, Tensor* out) {
+    *out = whole.defined() && whole.is_cpu() ? whole : Tensor();
+    if (!whole.defined() || whole.is_cpu() || !is_shadowable(whole)) return true;
+    if (is_large(whole) && !whole.is_contiguous()) return true;
+    *out = snapshot.add(is_large(whole) ? sample_of(whole) : whole, /*keep=*/true);
+    return true;
+  };
+  for (const IValue& value : outputs) {
+    IValue output;
+    replace_tensors(value, make, &output);
+    later.outputs.push_back(output);
+  }
+}
+
+void end_on_gpu(ShadowCall& call, const Frame& frame, const c10::OperatorHandle& handle,
+                const std::vector<IValue>& outputs) {
+  std::shared_ptr<LaterCall> later = call.later;
+  if (!later) {  // a factory was given no tensors
+    later = std::make_shared<LaterCall>();
+    later->call = std::move(call);
+    later->frame = frame;
+    later->has_begun = true;
+  }
+  auto snapshot = std::make_shared<Snapshot>();
+  take_outputs(*later, *snapshot, outputs);
+  if (!snapshot->copy()) snapshot = nullptr, later->outputs.clear();
+  do_later(snapshot, [later, handle, snapshot] {
+    if (later->has_begun) end_call(later->call, later->frame, handle, later->outputs);
+    for (size_t i = 0; snapshot && i < snapshot->storages().size(); ++i)
+      if (!has_shadow(snapshot->flat(i))) forget_stand_in(snapshot->storages()[i]);
+  });
+  const bool has_more = !std::all_of(outputs.begin(), outputs.end(), lies_on_gpu);
+  if (tracer.options.check_values)
+    wait_for_samples();
+  else if (has_more)
+    look_at_arrived();
+  else
+    return;
+  do_arrived();
+  // The program has waited for what is on the CPU, and may change it.
+  later->outputs.clear();
+}
+
 }  // namespace
 
 void begin_shadow(ThreadState* state, Frame& frame, const at::RecordFunction& fn,
-                  c10::ArrayRef<const IValue> inputs) {
+                  c10::ArrayRef<const c10::IValue> inputs) {
   const Options& options = tracer.options;
   if (options.keep_going || options.fix) return;
   if (frame.phase == static_cast<uint8_t>(Phase::kOptimizer)) return;  // lost-update's
   const auto handle = c10::Dispatcher::singleton().findSchema(*fn.operator_name());
   if (!handle) return;
   const bool is_computed = is_computable(frame, *handle);
-  if (!is_computed && shadows().damaged == 0) return;
+  if (!is_computed && shadows().damaged == 0 && !is_more_to_do()) return;
   const bool is_pointwise = frame.op->converts || handle->hasTag(at::Tag::pointwise);
   std::unique_lock<std::mutex> lock(shadows().mutex, std::try_to_lock);
   if (!lock) return;
   const Scope scope(state);
   try {
+    frame.step = tracer.current_step();
     ShadowCall call;
     call.record = frame.record;
     const bool reads_shape_alone =
         (ops::facts_of(frame.op->name) & (ops::kFactory | ops::kOverwrites)) == ops::kFactory;
-    if (frame.op->may_begin_backward && shadows().damaged != 0)
-      report_damaged(*frame.op, inputs, Arrival::kLoss, frame.signature->id);
+    if (frame.op->may_begin_backward)
+      report_at(*frame.op, inputs, Arrival::kLoss, frame.signature->id);
     call.follows = frame.phase != static_cast<uint8_t>(Phase::kBackward) && !reads_shape_alone;
-    if (!is_computed || !is_wanted(call, frame, is_pointwise, inputs))
+    if (any_tensor(*frame.op, inputs, is_cuda)) {
+      if (!begin_on_gpu(call, frame, is_computed, is_pointwise, inputs)) return;
+    } else if (!is_computed) {
       return lose_trail(call, frame, inputs);
-    for (const IValue& value : inputs)
-      if (!add_value(call, value)) return lose_trail(call, frame, inputs);
-    widen_dtypes(call, *frame.op);
+    } else if (!begin_call(call, frame, is_pointwise, inputs)) {
+      return;
+    }
     if (!state->shadow_call) state->shadow_call = new ShadowCall;
     *state->shadow_call = std::move(call);
     frame.is_shadowed = true;
@@ -812,25 +980,39 @@ void end_shadow(ThreadState* state, const Frame& frame, const at::RecordFunction
   if (!state->shadow_call || state->shadow_call->record != frame.record) return;
   std::unique_lock<std::mutex> lock(shadows().mutex, std::try_to_lock);
   const Scope scope(state);
-  ShadowCall& call = *state->shadow_call;
+  ShadowCall call = std::move(*state->shadow_call);
+  *state->shadow_call = ShadowCall();
   try {
-    if (lock) compute(call, frame, fn);
+    const auto handle = c10::Dispatcher::singleton().findSchema(*fn.operator_name());
+    const std::vector<IValue>& outputs = fn.outputs();
+    if (!lock || !handle)
+      return report(call.damages, {call.arrival, call.error, frame.signature->id});
+    if (call.later || std::any_of(outputs.begin(), outputs.end(), lies_on_gpu))
+      end_on_gpu(call, frame, *handle, outputs);
+    else
+      end_call(call, frame, *handle, outputs);
   } catch (...) {
   }
-  if (!call.is_followed) report(call.damages, {call.arrival, call.error, frame.signature->id});
-  call = ShadowCall();
 }
 
 void note_number_read(ThreadState* state, const OpInfo& op, const at::RecordFunction& fn,
                       uint32_t made_by) {
-  if (shadows().damaged == 0) return;
+  if (shadows().damaged == 0 && !is_more_to_do()) return;
   std::unique_lock<std::mutex> lock(shadows().mutex, std::try_to_lock);
   if (!lock) return;
   const Scope scope(state);
   try {
-    report_damaged(op, fn.inputs(), Arrival::kRead, made_by);
+    report_at(op, fn.inputs(), Arrival::kRead, made_by);
   } catch (...) {
   }
+}
+
+void compute_arrived(ThreadState* state) {
+  if (!is_more_to_do() || !can_compute_here()) return;
+  std::unique_lock<std::mutex> lock(shadows().mutex, std::try_to_lock);
+  if (!lock) return;
+  const Scope scope(state);
+  do_arrived();
 }
 
 // What they are written to is another recording's from here on.
@@ -842,7 +1024,10 @@ static void forget_damages() {
 // A run that is killed has what arrived in the steps before.
 void settle_shadows(bool at_end) {
   std::unique_lock<std::mutex> lock(shadows().mutex, std::try_to_lock);
-  if (!lock || shadows().damaged == 0) return;
+  if (!lock) return;
+  forget_dead_stand_ins();
+  if (at_end) forget_stand_ins();
+  if (shadows().damaged == 0) return;
   std::vector<const c10::StorageImpl*> gone;
   for (const auto& [storage, shadow] : shadows().of)
     if (shadow.has_arrived() && (at_end || shadow.storage.expired())) gone.push_back(storage);
@@ -850,7 +1035,10 @@ void settle_shadows(bool at_end) {
   if (at_end) forget_damages();
 }
 
-void free_shadows() { new (&shadows().mutex) std::mutex; }
+void free_shadows() {
+  new (&shadows().mutex) std::mutex;
+  forget_stand_ins();
+}
 
 #else
 
@@ -859,6 +1047,7 @@ void begin_shadow(ThreadState*, Frame&, const at::RecordFunction&,
                   c10::ArrayRef<const c10::IValue>) {}
 void end_shadow(ThreadState*, const Frame&, const at::RecordFunction&) {}
 void note_number_read(ThreadState*, const OpInfo&, const at::RecordFunction&, uint32_t) {}
+void compute_arrived(ThreadState*) {}
 void settle_shadows(bool) {}
 void free_shadows() {}
 

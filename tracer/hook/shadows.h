@@ -32,6 +32,9 @@ void end_shadow(ThreadState* state, const Frame& frame, const at::RecordFunction
 void note_number_read(ThreadState* state, const OpInfo& op, const at::RecordFunction& fn,
                       uint32_t made_by);
 
+// What has arrived of tensors on a GPU is computed now.
+void compute_arrived(ThreadState* state);
+
 // What is damaged and is no more, or at the end what is left.
 void settle_shadows(bool at_end);
 

@@ -28,6 +28,7 @@ struct Frame {
   bool inputs_finite = false;  // with value checks
   bool inputs_had_no_nan = false;
   bool is_shadowed = false;  // shadows.h computes it again when it ends
+  uint32_t step = 0;         // of a shadowed call
   uint32_t read = 0;  // of an op that gives a number to the program: the signature that made it
   python::Top top;    // autograd nodes: the Python frame below the engine
 };

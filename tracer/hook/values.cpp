@@ -684,6 +684,7 @@ void look_at_read(ThreadState* state, const Frame& frame, const std::vector<c10:
   const c10::IValue& value = outputs[0];
   const BusyScope busy(state);
   look_at_arrived();
+  compute_arrived(state);
   if (value.isBool()) {
     write_non_finite(frame.read, {true, false, value.toBool()},
                      trace::kNonFiniteIsRead | trace::kNonFiniteIsAnswer, 0, tracer.current_step());
@@ -715,7 +716,10 @@ void look_at_inputs(ThreadState* state, Frame& frame, c10::ArrayRef<const c10::I
   frame.inputs_finite = frame.inputs_had_no_nan = false;
   if (!tracer.looks.load(std::memory_order_relaxed) && !matters(*frame.op, inputs)) return;
   BusyScope busy(state);
-  if (are_under_way() && ops_since_look.fetch_add(1) % kLookOneIn == 0) look_at_arrived();
+  if (are_under_way() && ops_since_look.fetch_add(1) % kLookOneIn == 0) {
+    look_at_arrived();
+    compute_arrived(state);
+  }
   if (frame.op->converts) look_at_conversion(frame, inputs);
   if (frame.op->may_begin_backward) look_at_loss(frame, inputs);
   if (frame.op->adds) look_at_running_sum(frame, inputs);

@@ -139,6 +139,10 @@ bool describe_innermost_call(Refusal* out, bool may_wait = false);
 // which precedes every hook the program may have set), with the GIL held. Call once, after start().
 void watch_uncaught(void (*seen)(const Refusal& refusal));
 
+// Calls `before_end` when the interpreter's atexit handlers run: ops can be called for the last
+// time. Call once, after start().
+void watch_end(void (*before_end)());
+
 // Facts that only Python objects hold, as they are now: accelerate's precision and kind of launch,
 // read from accelerate.state without importing it, and sys.argv. Takes the GIL.
 std::vector<std::pair<FactKey, std::string>> facts();

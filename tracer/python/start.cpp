@@ -16,6 +16,7 @@ namespace python {
 namespace {
 
 std::atomic<bool> g_active{false};
+void (*g_before_end)() = nullptr;
 
 std::string* g_version = nullptr;  // never freed: version() may be asked at exit
 std::string* g_folder = nullptr;
@@ -28,6 +29,7 @@ std::string working_folder() {
 // Called by atexit. The interpreter then frees the thread states and frames of daemon threads,
 // which may be in the middle of an op and never learn of it.
 Object* interpreter_goes_away(Object*, Object*) {
+  if (g_before_end) g_before_end();
   walk_only_in_this_thread();
   forbid_interpreter_to_other_threads();
   return return_none();
@@ -157,6 +159,8 @@ void flush_output() {
   } catch (...) {
   }
 }
+
+void watch_end(void (*before_end)()) { g_before_end = before_end; }
 
 void stop() {
   g_active.store(false, std::memory_order_relaxed);
