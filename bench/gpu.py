@@ -136,8 +136,8 @@ def attribution(place: Place) -> None:
 def overhead(place: Place) -> None:
     """A training step of the full-size UNet. First the tracer left, with ops and with values, in turn in one process, since two
     plain runs differ by more than that; then whole runs: plain, traced with kernels, and under torch.profiler."""
-    size, rounds = ("tiny", 2) if place.small else ("full", 30)
-    for batch in [1] if place.small else [4, 1]:
+    size, rounds = ("tiny", 2) if place.small else ("full", 20)
+    for batch in [1]:
         how = (size, "bfloat16", place.device, batch)
         # An empty DTYPECHECK_GPU: values are looked at, and kernels are not recorded.
         watched = place.traced("overhead", "--no-gpu") + ["env", "DTYPECHECK_GPU=", *worker("arms", *how, rounds)]
@@ -149,7 +149,22 @@ def overhead(place: Place) -> None:
         figures = last_json(run(command))
         plain = plain or figures["step_ms"]
         print(f"batch {batch}  {name:20}  {figures['step_ms']:9.2f} ms a step  least {figures['least_ms']:9.2f}  "
-              f"{(figures['step_ms'] / plain - 1) * 100:+6.1f} %", flush=True)
+              f"{(figures['step_ms'] / plain - 1) * 100:+6.1f} %  the first five {figures['first_five_ms']:9.2f} ms", flush=True)
+
+
+def digests(place: Place) -> None:
+    """trace --values: two equal runs agree, what is planted is named, and what digests cost in a step that has them."""
+    program = [sys.executable, *[HERE / "on_gpu.py"] * (not place.small), TESTS / "tracer" / "programs" / "parting.py"]
+    for plant in ["plain", "again", "eps", "gelu", "layer"]:
+        run(place.traced(f"digests-{plant}", "--values") + [*program, plant])
+        done = subprocess.run([place.dtypecheck, "diff", place.work / "digests-plain", place.work / f"digests-{plant}"],
+                              capture_output=True, text=True)
+        print(f"== {plant}: exit status {done.returncode}\n{done.stdout[:1500]}{done.stderr[-500:]}", flush=True)
+    how = worker("times", *(("tiny" if place.small else "full"), "bfloat16", place.device, 1, 5))
+    for name, options in {"ops": [], "digests": ["--values=6,7,8,9,10"]}.items():
+        figures = last_json(run(place.traced(f"digests-{name}", *options) + how))
+        size = sum(one.stat().st_size for one in (place.work / f"digests-{name}").glob("*.dtrace"))
+        print(f"{name:8} {figures['step_ms']:9.2f} ms a step  least {figures['least_ms']:9.2f}  trace {size / 1e6:.1f} MB", flush=True)
 
 
 def sdxl_train(place: Place) -> None:
@@ -316,8 +331,8 @@ def probe(place: Place) -> None:
 
 
 # Limits in seconds, ten minutes in all where none is cut off. The first have no times to measure, and run side by side.
-TOGETHER = [(trace_training, 150), (attribution, 150), (same_bits, 150), (known_failures, 150), (cures, 150), (kernels, 150), (probe, 210)]
-ALONE = [(overhead, 300), (kernel_times, 60), (preflight, 60), (sdxl_train, 50)]
+TOGETHER = [(trace_training, 150), (attribution, 150), (same_bits, 180), (known_failures, 150), (cures, 180), (kernels, 150), (probe, 210)]
+ALONE = [(overhead, 220), (digests, 120), (kernel_times, 60), (preflight, 60), (sdxl_train, 50)]
 PARTS = TOGETHER + ALONE
 
 

@@ -16,6 +16,7 @@
 
 #include "core/codes.h"
 #include "tracer/hook/describe.h"
+#include "tracer/hook/gpu_digests.h"
 #include "tracer/hook/tracer.h"
 
 namespace dtypecheck {
@@ -37,6 +38,10 @@ struct KnownDigest {
   uint32_t shape = 0;
   uint32_t base = 0;
   std::array<double, trace::kDigestPlaces> places{};
+  // Of a tensor on a GPU, whose elements are not known yet: no other takes its address, and what
+  // writes to it past its version is seen in the next step at the latest.
+  c10::optional<c10::weak_intrusive_ptr<c10::StorageImpl>> storage;
+  uint32_t step = 0;
 };
 
 // The storage is not kept, but its address is: nothing else takes it.
@@ -80,7 +85,8 @@ void for_tensors(const c10::IValue& value, const Visit& visit) {
 bool is_digested(const c10::TensorImpl* impl) {
   if (!is_plain(impl) || impl->layout() != c10::Layout::Strided || impl->is_quantized())
     return false;
-  if (!impl->device().is_cpu()) return false;
+  if (!impl->device().is_cpu() && (!impl->device().is_cuda() || tracer.options.pretended))
+    return false;
   return impl->dim() <= kMostDims && (impl->numel() == 0 || data_of(impl));
 }
 
@@ -144,18 +150,13 @@ void read_places(const c10::TensorImpl* impl, double* places) {
   }
 }
 
-struct DigestSums {
-  uint64_t finite = 0;
-  double sum = 0, squares = 0, largest = 0;
-
-  void add(double value) {
-    if (!std::isfinite(value)) return;
-    ++finite;
-    sum += value;
-    squares += value * value;
-    largest = std::max(largest, std::fabs(value));
-  }
-};
+void add(DigestSums& sums, double value) {
+  if (!std::isfinite(value)) return;
+  ++sums.finite;
+  sums.sum += value;
+  sums.squares += value * value;
+  sums.largest = std::max(sums.largest, std::fabs(value));
+}
 
 template <typename Number>
 DigestSums sums_of(const c10::TensorImpl* impl) {
@@ -163,7 +164,7 @@ DigestSums sums_of(const c10::TensorImpl* impl) {
   const auto* data = reinterpret_cast<const Number*>(first_byte(impl));
   const int64_t count = impl->numel();
   if (impl->is_contiguous()) {
-    for (int64_t i = 0; i < count; ++i) sums.add(static_cast<double>(data[i]));
+    for (int64_t i = 0; i < count; ++i) add(sums, static_cast<double>(data[i]));
     return sums;
   }
   // In the order of the sizes, so that strides change nothing, not even how sums are rounded.
@@ -173,7 +174,7 @@ DigestSums sums_of(const c10::TensorImpl* impl) {
   int64_t offset = 0;
   const int last = static_cast<int>(sizes.size()) - 1;
   for (int64_t i = 0; i < count; ++i) {
-    sums.add(static_cast<double>(data[offset]));
+    add(sums, static_cast<double>(data[offset]));
     for (int dim = last; dim >= 0; --dim) {
       offset += strides[dim];
       if (++at[dim] < sizes[dim]) break;
@@ -206,6 +207,24 @@ bool has_digest_room() {
   return used < trace::kMostDigestFileBytes;
 }
 
+// What was read of it; from then on readers see it.
+void fill_digest(trace::DigestRecord* record, const DigestSums& sums, const double* places) {
+  const double finite = static_cast<double>(std::max<uint64_t>(sums.finite, 1));
+  record->finite = sums.finite;
+  record->root_mean_square = std::sqrt(sums.squares / finite);
+  record->mean = sums.sum / finite;
+  record->largest = sums.largest;
+  char* to = reinterpret_cast<char*>(record + 1);
+  for (int i = 0; i < record->place_count; ++i) {
+    const auto narrow = static_cast<float>(places[i]);
+    if (record->is_wide)
+      std::memcpy(to + i * sizeof(double), &places[i], sizeof(double));
+    else
+      std::memcpy(to + i * sizeof(float), &narrow, sizeof(float));
+  }
+  tracer.file.commit(record->header);
+}
+
 uint32_t write_digest(const c10::TensorImpl* impl, const KnownDigest& known, uint32_t parameter,
                       bool is_gradient) {
   if (!has_digest_room()) return 0;
@@ -215,35 +234,37 @@ uint32_t write_digest(const c10::TensorImpl* impl, const KnownDigest& known, uin
   auto* record = tracer.file.reserve<trace::DigestRecord>(
       trace::Kind::kDigest, places * (wide ? sizeof(double) : sizeof(float)));
   if (!record) return 0;
-  DigestSums sums;
-  with_type(dtype, [&](auto number) { sums = sums_of<decltype(number)>(impl); });
-  const double finite = static_cast<double>(std::max<uint64_t>(sums.finite, 1));
   record->parameter = parameter;
   record->count = static_cast<uint64_t>(impl->numel());
-  record->finite = sums.finite;
-  record->root_mean_square = std::sqrt(sums.squares / finite);
-  record->mean = sums.sum / finite;
-  record->largest = sums.largest;
   record->shape = known.shape;
   record->base = known.base;
   record->dtype = dtype;
   record->is_gradient = is_gradient;
   record->place_count = static_cast<uint8_t>(places);
   record->is_wide = wide;
-  char* to = reinterpret_cast<char*>(record + 1);
-  for (int i = 0; i < places; ++i) {
-    const auto narrow = static_cast<float>(known.places[i]);
-    if (wide)
-      std::memcpy(to + i * sizeof(double), &known.places[i], sizeof(double));
-    else
-      std::memcpy(to + i * sizeof(float), &narrow, sizeof(float));
+  const uint32_t id = record->id;
+  if (impl->device().is_cuda() && places > 0) {
+    const auto look = [record](const DigestSums& sums, const double* elements) {
+      fill_digest(record, sums, elements);
+    };
+    return digest_on_gpu(impl, places, look) ? id : 0;
   }
-  tracer.file.commit(record->header);
-  return record->id;
+  DigestSums sums;
+  with_type(dtype, [&](auto number) { sums = sums_of<decltype(number)>(impl); });
+  fill_digest(record, sums, known.places.data());
+  return id;
 }
 
 bool same_places(const KnownDigest& a, const KnownDigest& b, int count) {
   return std::memcmp(a.places.data(), b.places.data(), count * sizeof(double)) == 0;
+}
+
+// Nothing has changed since.
+bool is_as_digested(const KnownDigest& known, const KnownDigest& now, const c10::TensorImpl* impl) {
+  if (known.version != now.version || known.shape != now.shape) return false;
+  if (!impl->device().is_cuda()) return same_places(known, now, place_count(impl->numel()));
+  return known.step == now.step && known.storage && !known.storage->expired() &&
+         known.storage->_unsafe_get_target() == impl->unsafe_storage().unsafeGetStorageImpl();
 }
 
 uint32_t base_of(const c10::TensorImpl* impl) {
@@ -267,19 +288,20 @@ void note_written(const c10::TensorImpl* impl, uint32_t id) {
 uint32_t digest(const c10::TensorImpl* impl, bool is_gradient = false, uint32_t owner = 0) {
   if (!is_digested(impl)) return 0;
   KnownDigest now;
+  const bool on_gpu = impl->device().is_cuda();
   const bool is_known_type = with_type(dtype_of(impl), [&](auto number) {
-    if (impl->numel() > 0) read_places<decltype(number)>(impl, now.places.data());
+    if (impl->numel() > 0 && !on_gpu) read_places<decltype(number)>(impl, now.places.data());
   });
   if (!is_known_type) return 0;
   now.version = version_of(impl);
   now.shape = shape_of(impl);
+  now.step = digested_call->step;
+  if (on_gpu) now.storage = impl->unsafe_storage().getWeakStorageImpl();
   const uint64_t key = key_of(impl);
   if (!is_gradient) {
     const std::lock_guard<std::mutex> lock(digests->mutex);
     const auto found = digests->known.find(key);
-    if (found != digests->known.end() && found->second.version == now.version &&
-        found->second.shape == now.shape &&
-        same_places(found->second, now, place_count(impl->numel())))
+    if (found != digests->known.end() && is_as_digested(found->second, now, impl))
       return found->second.id;
   }
   // May take the GIL: before the lock.
@@ -289,8 +311,9 @@ uint32_t digest(const c10::TensorImpl* impl, bool is_gradient = false, uint32_t 
   if (now.id == 0) return 0;
   const std::lock_guard<std::mutex> lock(digests->mutex);
   if (digests->known.size() >= kMostKnown) digests->known.clear();
-  digests->known[key] = now;
-  return now.id;
+  const uint32_t id = now.id;
+  digests->known.insert_or_assign(key, std::move(now));
+  return id;
 }
 
 // What the optimizer is about to apply, once a step.

@@ -15,6 +15,7 @@
 
 #include "tracer/hook/describe.h"
 #include "tracer/hook/facts.h"
+#include "tracer/hook/gpu_digests.h"
 #include "tracer/hook/gpu_work.h"
 #include "tracer/hook/tracer.h"
 #include "tracer/keep_going/known_values.h"
@@ -100,8 +101,8 @@ bool find_driver(Driver& driver) {
 struct UnderWay {
   Event event;
   size_t end;  // of its place in the ring, counted on without end
-  std::vector<const char*> parts;
-  SampleLook look;
+  const char* place;
+  PlaceLook look;
 };
 
 // Pinned memory of one device, given out in order and given back in order.
@@ -193,8 +194,7 @@ bool take_event(Ring& ring, Event& event) {
   return error == 0;
 }
 
-void copy_parts(Stream stream, const std::vector<GpuPart>& parts, char* place,
-                std::vector<const char*>& arrived) {
+int copy_parts(Stream stream, const std::vector<GpuPart>& parts, char* place) {
   for (const GpuPart& part : parts) {
     Copy2D copy;
     copy.from_device = reinterpret_cast<uintptr_t>(part.begin);
@@ -203,10 +203,10 @@ void copy_parts(Stream stream, const std::vector<GpuPart>& parts, char* place,
     copy.to_pitch = copy.row_bytes = part.row_bytes;
     copy.rows = part.rows;
     const int error = samples->driver.copy(&copy, stream);
-    if (error) return give_up("cuMemcpy2DAsync", error);
-    arrived.push_back(place);
+    if (error) return error;
     place += rounded_up(part.bytes());
   }
+  return 0;
 }
 
 // False: the oldest one is not there yet.
@@ -217,7 +217,7 @@ bool look_at_oldest(Ring& ring) {
   if (error) give_up("cuEventQuery", error);
   if (!samples->is_off) {
     try {
-      oldest.look(oldest.parts);
+      oldest.look(oldest.place);
     } catch (...) {
     }
     ++samples->looked;
@@ -272,6 +272,7 @@ void write_counts() {
                      " left_out=" + std::to_string(samples->left_out) +
                      " captured=" + std::to_string(samples->captured);
   if (samples->is_off) text += " off " + samples->why_off;
+  if (const char* why_not = why_no_gpu_digests()) text += std::string(" no digests: ") + why_not;
   write_fact(FactKey::kGpuSamples, text);
 }
 
@@ -303,35 +304,50 @@ bool is_device_captured(int device) {
 }
 
 bool copy_sample(int device, const std::vector<GpuPart>& parts, SampleLook look) {
-  if (!is_taking.load(std::memory_order_relaxed) || !gpu_is_looked_at()) return false;
+  size_t bytes = 0;
+  std::vector<size_t> begins;
+  for (const GpuPart& part : parts) {
+    if (part.pitch_bytes > kMostPitch) return false;
+    begins.push_back(bytes);
+    bytes += rounded_up(part.bytes());
+  }
+  const auto put = [&](Stream stream, char* place) { return copy_parts(stream, parts, place); };
+  const auto look_at_parts = [begins, look = std::move(look)](const char* place) {
+    std::vector<const char*> arrived;
+    for (const size_t begin : begins) arrived.push_back(place + begin);
+    look(arrived);
+  };
+  return put_sample(device, bytes, put, look_at_parts) == Put::kDone;
+}
+
+Put put_sample(int device, size_t bytes, const PutOnStream& put, PlaceLook look) {
+  if (!is_taking.load(std::memory_order_relaxed) || !gpu_is_looked_at()) return Put::kImpossible;
   std::unique_lock<std::mutex> lock(samples->mutex, std::try_to_lock);
-  Ring* found = lock ? ring_of(device) : nullptr;
-  if (!found) return false;
+  if (!lock) return Put::kFull;
+  Ring* found = ring_of(device);
+  if (!found) return Put::kImpossible;
   Ring& ring = *found;
   const Relaxed relaxed;
   const InContext scope(ring);
   const Stream stream = current_stream(device);
-  if (is_captured(stream)) return ++samples->captured, false;
-  if (!has_memory(ring)) return false;
-  size_t bytes = 0;
-  for (const GpuPart& part : parts) {
-    bytes += rounded_up(part.bytes());
-    if (part.pitch_bytes > kMostPitch) return ++samples->left_out, false;
-  }
+  if (is_captured(stream)) return ++samples->captured, Put::kImpossible;
+  if (!has_memory(ring)) return Put::kImpossible;
   UnderWay next;
   char* place = ring.under_way.size() < kMostUnderWay ? take_place(ring, bytes) : nullptr;
-  if (!place || !take_event(ring, next.event)) return ++samples->left_out, false;
+  if (!place) return ++samples->left_out, Put::kFull;
+  if (!take_event(ring, next.event)) return Put::kImpossible;
   {
     const OwnGpuWork own;
-    copy_parts(stream, parts, place, next.parts);
+    if (const int error = put(stream, place)) give_up("put", error);
   }
   const int error = samples->driver.record(next.event, stream);
   if (error) give_up("cuEventRecord", error);
   next.end = ring.end;
+  next.place = place;
   next.look = std::move(look);
   ring.under_way.push_back(std::move(next));
   under_way.fetch_add(1, std::memory_order_relaxed);
-  return true;
+  return Put::kDone;
 }
 
 void look_at_arrived() {

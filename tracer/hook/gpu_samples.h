@@ -42,6 +42,14 @@ GpuPart gpu_part(const c10::TensorImpl* impl, int64_t elements, int64_t pieces);
 // at a time, and copies nothing itself.
 bool copy_sample(int device, const std::vector<GpuPart>& parts, SampleLook look);
 
+// The same for what another function puts on the stream (a CUstream), in the device's primary
+// context: it writes so many bytes at `place`, which the device can write to, and returns an error
+// of the driver or 0.
+using PlaceLook = std::function<void(const char* place)>;
+using PutOnStream = std::function<int(void* stream, char* place)>;
+enum class Put { kDone, kFull, kImpossible };  // kFull: there will be room
+Put put_sample(int device, size_t bytes, const PutOnStream& put, PlaceLook look);
+
 bool are_under_way();        // hot
 void look_at_arrived();      // those that are there by now, with the tracer's own work marked
 void wait_for_samples();     // for two seconds at most
