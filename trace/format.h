@@ -468,7 +468,7 @@ struct CallDigestsRecord {
   uint16_t result_count;   // of an op that gives none: the tensors that it wrote
   uint32_t reserved;
   // uint32_t digests[operand_count + result_count]: ids of DigestRecords; 0: a tensor that was not
-  // digested, for it is on a GPU, say. Then zeros up to the multiple of 8.
+  // digested, for a CUDA graph was captured, say. Then zeros up to the multiple of 8.
 };
 static_assert(sizeof(CallDigestsRecord) == 32, "");
 

@@ -453,6 +453,7 @@ bool may_have_shadow_now(const Tensor& tensor) {
 }
 
 bool is_cuda(const Tensor& tensor) { return tensor.is_cuda(); }
+bool is_half(const Tensor& tensor) { return tensor.scalar_type() == at::kHalf; }
 
 bool lies_on_gpu(const IValue& value) {
   return value.isTensor() && value.toTensor().defined() && is_cuda(value.toTensor());
@@ -467,6 +468,9 @@ bool is_wanted(ShadowCall& call, const Frame& frame, bool is_pointwise,
   const at::ScalarType asked = asked_dtype(op, inputs);
   if (op.tensors.empty()) return is_of_16_bits(asked);
   if (ops::facts_of(op.name) & ops::kAnyBasis) return false;
+  // Of gradients what vanishes in Half is told, and what is not finite: that Half makes as a rule.
+  if (frame.phase == static_cast<uint8_t>(Phase::kBackward) && !any_tensor(op, inputs, is_half))
+    return false;
   if (ops::facts_of(op.name) & (ops::kMultiplies | ops::kProduct) &&
       any_tensor(op, inputs,
                  [](const Tensor& tensor) { return tensor.numel() > kMostOfProduct; })) {
