@@ -66,6 +66,8 @@ class CureProposer {
   Cure master_weights(const OpCall& call, const Operand* parameter) const;
   // The same, and the line that lowered the model of this parameter: first where all of it trains.
   std::vector<Cure> masters_of(const OpCall& call, const Operand* parameter) const;
+  // Float at the line of the user's own that asked for the parameter in 16 bits.
+  std::optional<Cure> ask_otherwise(const OpCall& call, const Operand& parameter) const;
   // The line's expression written another way; `how` is a name of write_cure.py, `what` the words.
   Cure rewrite(const OpCall& call, Dtype dtype, const std::string& how,
                const std::string& what) const;
@@ -82,7 +84,6 @@ class CureProposer {
   bool is_named(const OpCall& call) const;
 
  private:
-  std::optional<Cure> ask_otherwise(const OpCall& call, const Operand& parameter) const;
   bool has_frozen(const OpCall& call, const std::string& module) const;
   bool calls_function(const OpCall& call) const;
   bool is_from_outside(const OpCall& call, const Operand& operand, std::string_view module) const;

@@ -295,6 +295,18 @@ class MixCures {
       add(propose_.cast_operand(promotion, *source_.promoted_by, wanted,
                                 noun_of(*source_.promoted_by)));
     }
+    // A line of the user's raised one module of the model.
+    const bool is_raised = source_.parameter != nullptr && source_.maker != nullptr &&
+                           index_.has(*source_.maker, ops::kCast) &&
+                           is_users_own(source_.maker->site);
+    if (!is_raised) return;
+    add(propose_.cast_result(*source_.maker, wanted));
+    // It is meant to be trained there: then the rest of the model has to follow.
+    for (const Operand& operand : promotion.operands) {
+      const Operand* rest = index_.provenance().of(promotion, operand).parameter;
+      if (rest != nullptr && rest->dtypes == DtypeSet(wanted))
+        add(propose_.ask_otherwise(promotion, *rest));
+    }
   }
 
   const ProvenanceStep* step_of(const Operand& from) const {
