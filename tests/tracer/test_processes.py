@@ -125,6 +125,21 @@ print("child", child.pid)
         self.assertEqual(done.run.processes[child]["end"], "running")
         self.assertTrue(done.run.report["complete"])
 
+    def test_a_child_does_not_tell_what_its_parent_computed(self):
+        program = """import os, torch
+rest = 1 - torch.linspace(0.999, 0.9999, 64).bfloat16()
+child = os.fork()
+if child == 0:
+    torch.ones(3).half().sum()
+    del rest
+    os._exit(0)
+os.waitpid(child, 0)
+print("sum", rest.sum().item())
+"""
+        done = self.traced_command([sys.executable, "-c", program])
+        self.assertTrue(done.run.report["complete"], done.run.text())
+        self.assertEqual([finding["rule"] for finding in done.run.report["findings"]], ["far-from-float"])
+
 
 class Shell(TracedTest):
     def test_two_programs_of_one_shell(self):

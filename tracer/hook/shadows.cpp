@@ -176,10 +176,8 @@ struct Shadows {
   uint64_t made = 0;
   std::atomic<size_t> damaged{0};  // that were ever kept; asked without the lock
 };
-Shadows& shadows() {
-  static auto* all = new Shadows;
-  return *all;
-}
+Shadows* all_shadows = new Shadows;
+Shadows& shadows() { return *all_shadows; }
 
 // So much of a tensor's storage.
 Tensor stored(const Tensor& tensor, Extent extent) {
@@ -1040,7 +1038,7 @@ void settle_shadows(bool at_end) {
 }
 
 void free_shadows() {
-  new (&shadows().mutex) std::mutex;
+  all_shadows = new Shadows;
   forget_stand_ins();
 }
 

@@ -47,7 +47,9 @@ struct Arrived {
 void write_inexact(const trace::SignatureRecord* signature, double from, double to, uint32_t step,
                    const Arrived& arrived);  // values.cpp
 
-void free_shadows();  // in a forked child: no thread is left that could hold their lock
+// In a forked child: a thread that is no more may hold their lock, and what was damaged is told by
+// the parent.
+void free_shadows();
 
 }  // namespace tracer
 }  // namespace dtypecheck
