@@ -400,6 +400,8 @@ struct SourceFacts {
   std::vector<std::string> problems;  // errors of the compiler, the first few
   uint64_t error_count = 0;
   std::vector<std::string> lost;  // of them, the first few that cost something (clang/losses.h)
+  uint64_t places = 0;            // where something is judged, and of these …
+  uint64_t lost_places = 0;       // … what is not understood
   uint64_t functions = 0;
   bool sees_tensors = false;  // at::Tensor is declared in what it includes
 #define FACT(member, Type, merged) std::vector<Type> member;

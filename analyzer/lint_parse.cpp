@@ -41,13 +41,13 @@ fs::path stubs_folder() {
 
 // One for each file, and a second one where it asks about macros that a build may set either way.
 std::vector<ParseJob> jobs_of(const std::vector<std::string>& files, const Database& database,
-                              const Toolkits& toolkits) {
+                              const Toolkits& toolkits, const std::vector<std::string>& folders) {
   const fs::path stubs = stubs_folder();
   std::vector<ParseJob> jobs;
   for (const std::string& file : files) {
     const std::string full = fs::absolute(file).lexically_normal().string();
     const CompileCommand* known = database ? database->find(full) : nullptr;
-    jobs.push_back({full, parse_arguments(full, known, toolkits, stubs)});
+    jobs.push_back({full, parse_arguments(full, known, toolkits, stubs, folders)});
     if (known != nullptr) continue;
     auto others = with_other_switches(full, jobs.back().arguments);
     if (!others.empty()) jobs.push_back({full, std::move(others)});
@@ -97,7 +97,7 @@ class Parser {
   }
 
   std::vector<SourceFacts> parse(const std::vector<std::string>& files) {
-    const std::vector<ParseJob> jobs = jobs_of(files, database_, toolkits_);
+    const std::vector<ParseJob> jobs = jobs_of(files, database_, toolkits_, options_.folders);
     const unsigned cores = std::max(1U, std::thread::hardware_concurrency());
     const WorkerOptions worker = {.program = program_.string(),
                                   .jobs = options_.jobs > 0 ? options_.jobs : cores,

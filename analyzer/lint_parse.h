@@ -17,6 +17,7 @@ struct ParseOptions {
   int timeout_s = 300;
   bool no_cache = false;
   bool alone = false;                   // no other file of the project is parsed beside them
+  std::vector<std::string> folders;     // that were named: what lies below one is one tree
   StandingParsers* standing = nullptr;  // of an editor: files are parsed again soon
 };
 

@@ -21,11 +21,13 @@
 #include "platform/error.h"
 #include "platform/output.h"
 #include "platform/progress.h"
+#include "platform/terminal.h"
 #include "platform/version.h"
 #include "reports/formatting.h"
 #include "reports/judging/baseline.h"
 #include "reports/judging/judged_report.h"
 #include "reports/judging/lint_report.h"
+#include "reports/summary.h"
 
 namespace fs = std::filesystem;
 
@@ -139,7 +141,10 @@ int run(const LintCommand& command) {
   const analyzer::Toolkits toolkits = toolkits_of(command, files.front(), database);
   auto progress = std::make_unique<Progress>(fmt::format(
       "parsing {}", files.size() == 1 ? files.front() : fmt::format("{} files", files.size())));
-  const auto all = parse(files, database, toolkits, command.parse);
+  analyzer::ParseOptions options = command.parse;
+  std::copy_if(command.paths.begin(), command.paths.end(), std::back_inserter(options.folders),
+               [](const std::string& path) { return fs::is_directory(path); });
+  const auto all = parse(files, database, toolkits, options);
   progress.reset();
 
   analyzer::SourceTexts sources;
@@ -151,15 +156,14 @@ int run(const LintCommand& command) {
     throw InputError(fmt::format("nothing could be analysed; {}", report.left_out.front()));
   }
   judge(report, ops, command, all, toolkits.torch_version, sources);
-  const judging::ReportOptions& options = command.report;
-  if (options.update_baseline) {
-    judging::update_baseline(report, options.baseline);
+  if (command.report.update_baseline) {
+    judging::update_baseline(report, command.report.baseline);
     return kClean;
   }
-  if (!options.baseline.empty()) judging::drop_baseline(report, options.baseline);
+  if (!command.report.baseline.empty()) judging::drop_baseline(report, command.report.baseline);
   if (command.fix) {
     fix(report, command.report.fail_on, [&](const std::vector<std::string>& edited) {
-      return analyzer::files_with_more_errors(edited, all, database, toolkits, command.parse);
+      return analyzer::files_with_more_errors(edited, all, database, toolkits, options);
     });
   }
   if (!command.report.all) judging::fold_alike(report);
@@ -170,7 +174,10 @@ int run(const LintCommand& command) {
   report.file_text = [&](const std::string& file) { return sources.text(file); };
   Output output = open_output(command.report.output);
   judging::write_report(report, command.report, output, STDOUT_FILENO);
-  return judging::any_at_least(report.findings, command.report.fail_on) ? kFound : kClean;
+  if (judging::any_at_least(report.findings, command.report.fail_on)) return kFound;
+  if (!report.scan->sees_too_little()) return kClean;
+  say("too little was seen to call it clean: " + reports::seen_whole(report));
+  return kCouldNotDo;
 }
 
 std::function<int()> set_up(Options& options) {

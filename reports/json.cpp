@@ -89,11 +89,9 @@ void add_columns(const Report& report, const Finding& finding, Json& json) {
 }
 
 Json source_json(const SourceScan& scan) {
-  return {{"analysed", scan.analysed},
-          {"partly", scan.partly},
-          {"not_analysed", scan.not_analysed},
-          {"functions", scan.functions},
-          {"headers", text_or_null(scan.headers)}};
+  return {{"analysed", scan.analysed},       {"partly", scan.partly},
+          {"mostly_lost", scan.mostly_lost}, {"not_analysed", scan.not_analysed},
+          {"functions", scan.functions},     {"headers", text_or_null(scan.headers)}};
 }
 
 Json related_json(const Report& report, const Finding& finding) {

@@ -25,6 +25,13 @@ struct SourceScan {
   uint64_t analysed = 0;      // files
   uint64_t partly = 0;        // of these: with errors in code of the project
   uint64_t not_analysed = 0;  // files
+  uint64_t mostly_lost = 0;   // files in part, of which more is not understood than is
+  std::vector<std::string> missing_headers;  // of files in part
+
+  // Of more than one file in ten little or nothing was seen: no findings says nothing.
+  bool sees_too_little() const {
+    return 10 * (mostly_lost + not_analysed) > analysed + not_analysed;
+  }
   uint64_t functions = 0;
   std::string headers;  // what they were parsed against: "LibTorch 2.11.0"
 };

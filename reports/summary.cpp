@@ -234,12 +234,32 @@ std::string pretended_heading(const Report& report) {
                      found, peak);
 }
 
+std::string seen_whole(const Report& report) {
+  if (!report.scan) return "";
+  const SourceScan& scan = *report.scan;
+  if (scan.partly + scan.not_analysed == 0) return "";
+  Lines lacks;
+  if (scan.partly > 0) lacks.push_back(fmt::format("{} in part", scan.partly));
+  if (scan.not_analysed > 0) lacks.push_back(fmt::format("{} not at all", scan.not_analysed));
+  const Lines& missing = scan.missing_headers;
+  constexpr size_t kShown = 3;
+  const Lines shown(missing.begin(), missing.begin() + std::min(missing.size(), kShown));
+  std::string text =
+      fmt::format("{} of {} seen whole, {}", scan.analysed - scan.partly,
+                  counted(scan.analysed + scan.not_analysed, "file"), joined(lacks, ", "));
+  if (!shown.empty()) text += fmt::format("; not found: {}", joined(shown, ", "));
+  if (missing.size() > kShown) text += fmt::format(" and {} more", missing.size() - kShown);
+  return printable(text);
+}
+
 std::string headline(const Report& report) {
   const Summary s = summarize(report);
   const std::string where = report.scan ? looked_at(*report.scan) : looked_at(s);
   if (!report.findings.empty()) {
     return fmt::format("{} in {}", counted_findings(s.findings), where);
   }
+  if (report.scan && report.scan->sees_too_little())
+    return fmt::format("no findings in what was seen of {}", where);
   if (report.scan) return fmt::format("no findings in {}", where);
   if (s.op_calls == 0) return "no op call was recorded, so there was nothing to judge";
   const char* none = report.complete() ? "no findings in" : "no findings in what was recorded:";

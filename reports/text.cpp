@@ -190,8 +190,8 @@ void add_advice(const Report& report, const std::vector<Entry>& entries, Lines& 
 
 void write_text(const Report& report, std::ostream& out) {
   Lines lines;
-  const std::string heading = pretended_heading(report);
-  if (!heading.empty()) add_paragraph(wrap(heading, text_columns(report)), lines);
+  for (const std::string& heading : {pretended_heading(report), seen_whole(report)})
+    if (!heading.empty()) add_paragraph(wrap(heading, text_columns(report)), lines);
   std::vector<Entry> entries;
   flatten(causes(report.findings), {}, entries);
   entries = folded(report, std::move(entries));

@@ -32,6 +32,9 @@ constexpr llvm::StringLiteral kWords[] = {"data_ptr",
                                           "dtype",
                                           "data"};
 
+// Members that cast and run modules, in a file that sees tensors: OpenCV's have them too.
+constexpr llvm::StringLiteral kModuleWords[] = {"to", "forward", "parameters"};
+
 std::string at(const SourceManager& sources, SourceLocation location, const std::string& text) {
   const PresumedLoc place = sources.getPresumedLoc(sources.getFileLoc(location), false);
   if (place.isInvalid()) return text;
@@ -48,10 +51,14 @@ class Understood : public Visitor {
   std::set<SourceLocation> words;  // in their files
   std::vector<SourceRange> loops;
   std::vector<SourceLocation> atomics;  // of functions that nothing declares
+  std::vector<SourceLocation> methods;  // of classes that nothing declares
   std::vector<SourceRange> idle;  // calls that were not understood, and whose result is not used
 
   bool VisitFunctionDecl(FunctionDecl* function) override {
     functions.push_back(function);
+    if (function->isThisDeclarationADefinition() &&
+        is_stand_in(dyn_cast<NamedDecl>(function->getDeclContext())))
+      methods.push_back(function->getLocation());
     return true;
   }
   bool VisitStmt(Stmt* stmt) override {
@@ -168,6 +175,16 @@ bool is_beside_dtype(SourceLocation location, const SourceManager& sources) {
       [&](StringRef name) { return lines.contains(name); });
 }
 
+// NetImpl::forward(…) { of a class that nothing declares: its body is skipped.
+bool skips_body(SourceLocation location, const SourceManager& sources) {
+  bool is_invalid = false;
+  StringRef text = sources.getBufferData(sources.getFileID(location), &is_invalid);
+  if (is_invalid) return false;
+  text = text.drop_front(sources.getFileOffset(location));
+  const StringRef declaration = text.substr(0, text.find_first_of(";{="));
+  return text.drop_front(declaration.size()).starts_with("{") && declaration.contains('(');
+}
+
 bool costs(const SourceError& error, const Understood& understood, const ASTContext& context) {
   if (error.is_fatal) return true;
   const SourceManager& sources = context.getSourceManager();
@@ -175,7 +192,7 @@ bool costs(const SourceError& error, const Understood& understood, const ASTCont
   const SourceLocation location = sources.getFileLoc(error.location);
   if (is_beside_dtype(location, sources)) return true;  // perhaps in a table
   const FunctionDecl* function = function_at(location, understood, sources);
-  if (function == nullptr) return error.is_syntax;
+  if (function == nullptr) return error.is_syntax || skips_body(location, sources);
   const bool is_in_loop = stands_in_any(understood.loops, location, sources);
   return !stands_in_any(understood.idle, location, sources) &&
          may_compute_in_half(function, is_in_loop, context);
@@ -186,6 +203,7 @@ bool costs(const SourceError& error, const Understood& understood, const ASTCont
 void Losses::watch(Preprocessor& preprocessor) {
   std::set<const IdentifierInfo*> names;
   for (const StringRef word : kWords) names.insert(preprocessor.getIdentifierInfo(word));
+  for (const StringRef word : kModuleWords) names.insert(preprocessor.getIdentifierInfo(word));
   const IdentifierInfo* data = preprocessor.getIdentifierInfo("data");
   preprocessor.setTokenWatcher([=, this, names = std::move(names), is_member = false,
                                 pending = SourceLocation()](const Token& token) mutable {
@@ -205,26 +223,38 @@ void Losses::watch(Preprocessor& preprocessor) {
   });
 }
 
-std::vector<std::string> Losses::of(const ASTContext& context, bool has_stand_ins) const {
-  std::vector<std::string> lost;
-  if (errors_.empty() && !has_stand_ins) return lost;
+void Losses::add_to(SourceFacts& facts, const ASTContext& context, bool has_stand_ins) const {
+  std::vector<std::string>& lost = facts.lost;
   const SourceManager& sources = context.getSourceManager();
+  std::set<SourceLocation> words;
+  for (const Word& word : words_) {
+    const SourceLocation location = sources.getFileLoc(word.location);
+    const bool counts = facts.sees_tensors || !llvm::is_contained(kModuleWords, word.name);
+    if (counts && is_of_project(context, location)) words.insert(location);
+  }
+  facts.places = words.size();
+  if (errors_.empty() && !has_stand_ins) return;
   Understood understood(context);
   understood.walk();
+  bool is_cut_short = false;
   for (const SourceError& error : errors_) {
+    is_cut_short = is_cut_short || error.is_fatal;
     if (costs(error, understood, context)) lost.push_back(at(sources, error.location, error.text));
   }
   for (const SourceLocation location : understood.atomics) {
     lost.push_back(at(sources, location, "a sum that is not understood"));
   }
-  std::set<SourceLocation> seen;
+  for (const SourceLocation location : understood.methods) {
+    if (is_of_project(context, location))
+      lost.push_back(at(sources, location, "its class is not declared"));
+  }
+  facts.places += lost.size();
   for (const Word& word : words_) {
     const SourceLocation location = sources.getFileLoc(word.location);
-    const bool is_lost = !understood.words.contains(location) && seen.insert(location).second &&
-                         is_of_project(context, location);
+    const bool is_lost = !understood.words.contains(location) && words.erase(location) > 0;
     if (is_lost) lost.push_back(at(sources, location, word.name + " is not understood here"));
   }
-  return lost;
+  facts.lost_places = is_cut_short ? facts.places : lost.size();
 }
 
 }  // namespace dtypecheck::analyzer

@@ -3,8 +3,9 @@
 // Clang goes on behind an error, and keeps the operands of what it did not understand. A file that
 // calls a vendor's SDK, whose headers are not here, has errors by the dozen and may lose nothing
 // that a check looks at: that is no file "in part". So it is asked what was lost: each word of the
-// source that reads or asks for a tensor's dtype (x.data_ptr, x.scalar_type) must stand in the tree
-// that came of it, on something that was understood; and sums in Half need the whole function.
+// source that reads, asks for or changes a dtype (x.data_ptr, x.scalar_type, net->forward) must
+// stand in the tree that came of it, on something that was understood; and sums in Half need the
+// whole function.
 #pragma once
 
 #include <clang/AST/ASTContext.h>
@@ -14,6 +15,8 @@
 #include <string>
 #include <utility>
 #include <vector>
+
+#include "analyzer/facts.h"
 
 namespace dtypecheck::analyzer {
 
@@ -30,9 +33,10 @@ class Losses {
   void watch(clang::Preprocessor& preprocessor);
   void add(SourceError error) { errors_.push_back(std::move(error)); }
 
-  // The errors that cost something, as "file:line: text", first those and then words without one.
-  // What stands on a stand-in (undeclared.h) is not understood either.
-  std::vector<std::string> of(const clang::ASTContext& context, bool has_stand_ins) const;
+  // Adds the errors that cost something, as "file:line: text", first those and then words without
+  // one; and how many places there are. What stands on a stand-in (undeclared.h) is not understood
+  // either.
+  void add_to(SourceFacts& facts, const clang::ASTContext& context, bool has_stand_ins) const;
 
  private:
   struct Word {

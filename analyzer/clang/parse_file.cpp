@@ -140,7 +140,7 @@ class Consumer : public Skipping {
   void HandleTranslationUnit(ASTContext& context) override {
     if (compiler_.getASTReader()) leave_out_pch(context);
     add_facts(context, facts_);
-    facts_.lost = losses_.of(context, has_stand_ins_);
+    losses_.add_to(facts_, context, has_stand_ins_);
     add_files(context.getSourceManager());
     for (std::vector<std::string>* files : {&facts_.files, &facts_.system_files}) {
       std::sort(files->begin(), files->end());

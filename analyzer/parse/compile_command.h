@@ -51,10 +51,11 @@ Toolkits find_toolkits(const std::string& torch, const std::filesystem::path& fr
 Toolkits bundled_toolkits();
 
 // All arguments for dtypecheck-analyzer. `command` is null where no database knows the file;
-// `stubs` is the folder of the bundled headers.
+// `stubs` is the folder of the bundled headers, `named` the folders that the user named.
 std::vector<std::string> parse_arguments(const std::filesystem::path& file,
                                          const CompileCommand* command, const Toolkits& toolkits,
-                                         const std::filesystem::path& stubs);
+                                         const std::filesystem::path& stubs,
+                                         const std::vector<std::string>& named = {});
 
 // The same with each macro of the project's build files that the file asks about the other way: on
 // where it was off, off where it was on. Empty: it asks about none.

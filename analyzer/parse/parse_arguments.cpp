@@ -90,6 +90,19 @@ fs::path resolve_above(const Include& include, const fs::path& from) {
   return {};
 }
 
+// The repository of a file; of one that nothing marks as a project's, what the user named is one
+// tree.
+fs::path tree_of(const fs::path& file, const std::vector<std::string>& named) {
+  fs::path root = repository_root(file);
+  if (is_marked(root)) return root;
+  for (const std::string& folder : named) {
+    const fs::path full = (fs::absolute(folder) / "").lexically_normal().parent_path();
+    const fs::path below = root.lexically_relative(full);
+    if (!below.empty() && *below.begin() != "..") root = full;
+  }
+  return root;
+}
+
 bool is_system_header(const std::string& name) {
   for (const char* folder : {"/usr/include", "/usr/local/include"}) {
     if (is_there(fs::path(folder) / name)) return true;
@@ -243,7 +256,8 @@ void add_known(std::vector<std::string>& arguments, const CompileCommand& comman
 }  // namespace
 
 std::vector<std::string> parse_arguments(const fs::path& file, const CompileCommand* command,
-                                         const Toolkits& toolkits, const fs::path& stubs) {
+                                         const Toolkits& toolkits, const fs::path& stubs,
+                                         const std::vector<std::string>& named) {
   const Project& project = project_at(project_root(file));
   std::vector<std::string> arguments;
   if (is_cuda(file))
@@ -257,7 +271,7 @@ std::vector<std::string> parse_arguments(const fs::path& file, const CompileComm
       return argument.starts_with("-std=");
     });
   } else {
-    const Project& repository = project_at(repository_root(file));
+    const Project& repository = project_at(tree_of(file, named));
     const std::vector<std::string> inferred = inferred_includes(file, project, repository);
     arguments.insert(arguments.end(), inferred.begin(), inferred.end());
     add_macros(arguments, project.flags);

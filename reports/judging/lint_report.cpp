@@ -143,6 +143,7 @@ void describe_scan(reports::Report& report, const std::vector<analyzer::SourceFa
                    const analyzer::Toolkits& toolkits) {
   reports::SourceScan scan;
   std::map<std::string, size_t> missing;
+  std::set<std::string> missing_of_partly;
   std::vector<std::string> harmless;  // the first error of each file that lost nothing by them
   for (const analyzer::SourceFacts& facts : all) {
     if (!facts.parsed) {
@@ -155,7 +156,11 @@ void describe_scan(reports::Report& report, const std::vector<analyzer::SourceFa
     scan.functions += facts.functions;
     // A header that is missing costs what needs it, and an error what nothing was made of.
     if (!facts.lost.empty()) ++scan.partly;
-    for (const std::string& header : facts.missing_headers) ++missing[header];
+    if (2 * facts.lost_places > facts.places) ++scan.mostly_lost;
+    for (const std::string& header : facts.missing_headers) {
+      ++missing[header];
+      if (!facts.lost.empty()) missing_of_partly.insert(header);
+    }
     if (!facts.lost.empty()) {
       report.remarks.push_back(
           fmt::format("{}: analysed in part, {} error{}, the first that counts: {}", facts.file,
@@ -174,6 +179,7 @@ void describe_scan(reports::Report& report, const std::vector<analyzer::SourceFa
         fmt::format("{}: not found, included by {} file{}; what needs it is not seen", header,
                     count, count == 1 ? "" : "s"));
   }
+  scan.missing_headers.assign(missing_of_partly.begin(), missing_of_partly.end());
   scan.headers =
       toolkits.torch_root.empty()
           ? "the bundled minimal LibTorch"

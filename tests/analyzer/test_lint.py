@@ -284,6 +284,53 @@ class Lint(Linting, tool.SharedCacheTest):
         (after,) = self.sarif("bad.cpp")["results"]
         self.assertEqual(before["partialFingerprints"], after["partialFingerprints"])
 
+    def test_headers_anywhere_below_the_folder_that_is_named(self):
+        """As an archive without build files is unpacked; of a project in it only its own are looked for."""
+        self.write("tree/programs/one/good.cpp", '#include "checks.h"\n' + GOOD.replace(
+            "TORCH_CHECK(x.scalar_type() == at::kFloat)", "CHECK_FLOAT(x)"))
+        self.write("tree/utils/checks/include/checks.h", "#define CHECK_FLOAT(x) TORCH_CHECK(x.scalar_type() == at::kFloat)\n")
+        self.assertNotIn("not found", self.lint("tree").out)
+        self.assertIn("checks.h: not found", self.lint("tree/programs").out)
+        self.write("tree/programs/setup.py", "")
+        self.assertIn("checks.h: not found", self.lint("tree").out)
+
+    NET = """\
+#include <torch/torch.h>
+#include "net.h"
+void train(Net net, torch::Tensor x) {
+  torch::optim::SGD optimizer(net->parameters(), 0.1);
+  torch::mse_loss(net->forward(x), x).backward();
+}
+"""
+
+    def test_too_little_seen_is_not_clean(self):
+        """Without the header of its module nothing is known of a program: not of one file, nor of more than one in ten."""
+        self.write("net/train.cpp", self.NET)
+        self.write("net/net.cpp", '#include <torch/torch.h>\n#include "net.h"\ntorch::Tensor NetImpl::forward(torch::Tensor x) { return fc(x); }\n')
+        for file in ("train.cpp", "net.cpp"):
+            result = self.lint(f"net/{file}")
+            said = "0 of 1 file seen whole, 1 in part; not found: net.h"
+            self.assertEqual((result.status, result.err), (2, f"dtypecheck: too little was seen to call it clean: {said}\n"))
+            self.assertTrue(result.out.startswith(said + "\n"), result.out)
+            self.assertIn("no findings in what was seen of 1 file", result.out)
+        for number in range(18):
+            self.write(f"net/good{number}.cpp", GOOD)
+        self.assertEqual((self.lint("net").status, self.lint("net").err), (0, ""))
+        (self.work / "net/good17.cpp").unlink()
+        self.assertEqual(self.lint("net").status, 2)
+        self.assertEqual(json.loads(self.lint("net", "--format", "json").out)["source"]["mostly_lost"], 2)
+        self.write("net/bad.cpp", BAD)
+        self.assertEqual(self.lint("net").status, 1)
+
+    def test_a_vendor_that_is_missing_is_enough_seen(self):
+        self.write("vendor.cpp", GOOD.replace("void run(", "#include <vendor/net.h>\nvendor::Net run(")
+                   .replace("  run(", "  vendor::forward(vendor::make(), x); run("))
+        self.write("net.h", "struct Net { Net* operator->(); std::vector<torch::Tensor> parameters(); torch::Tensor forward(torch::Tensor); };")
+        self.write("train.cpp", self.NET)
+        result = self.lint("vendor.cpp", "train.cpp")
+        self.assertEqual((result.status, result.err), (0, ""))
+        self.assertNotIn("seen whole", result.out)
+
     def test_a_missing_header_costs_what_needs_it(self):
         self.write("bad.cpp", '#include "nowhere/parallel_hashmap.h"\n' + BAD + "phmap::map<int> m;\n")
         result = self.lint("bad.cpp")
@@ -304,8 +351,8 @@ class Lint(Linting, tool.SharedCacheTest):
         self.write("bytes.cpp", "")
         (self.work / "bytes.cpp").write_bytes(bytes(range(1, 256)) * 40)
         self.write("empty.cpp", "")
-        for name in ("text.cpp", "bytes.cpp", "empty.cpp"):
-            self.assertEqual(self.lint(name).status, 0, name)
+        for name, status in (("text.cpp", 2), ("bytes.cpp", 2), ("empty.cpp", 0)):
+            self.assertEqual(self.lint(name).status, status, name)
 
     def test_an_op_in_source_has_no_step(self):
         self.write("op.cpp", "#include <torch/extension.h>\n"
