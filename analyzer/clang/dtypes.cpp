@@ -5,6 +5,8 @@
 #include <algorithm>
 
 #include "analyzer/clang/fields.h"
+#include "analyzer/clang/functions.h"
+#include "analyzer/clang/visitor.h"
 #include "analyzer/op_answers.h"
 #include "ops/arguments.h"
 #include "ops/ops.h"
@@ -41,16 +43,23 @@ bool defaults_to_float(llvm::StringRef name) {
   return (op_facts(name) & ops::kDefaultDtype) != 0 || name == "from_blob";
 }
 
-// The first op that ops/python_names.inc has for the sign: C++ has the same signs, but << prints.
+bool writes_in_place(OverloadedOperatorKind kind) {
+  return kind == OO_PlusEqual || kind == OO_MinusEqual || kind == OO_StarEqual ||
+         kind == OO_SlashEqual;
+}
+
+// The first op that ops/python_names.inc has for the sign: C++ has the same signs, but << prints;
+// and += calls add_.
 std::string op_of_operator(const CXXOperatorCallExpr* call) {
   const OverloadedOperatorKind kind = call->getOperator();
   if (call->getNumArgs() != 2)
     return kind == OO_Minus ? "neg" : kind == OO_Exclaim ? "logical_not" : "";
   if (kind == OO_LessLess || kind == OO_GreaterGreater) return "";
-  const llvm::StringRef written = getOperatorSpelling(kind);
+  llvm::StringRef written = getOperatorSpelling(kind);
+  const bool in_place = writes_in_place(kind) && written.consume_back("=");
 #define PYTHON_NAME(op, name)
 #define SIGN(sign, op) \
-  if (written == (sign)) return #op;
+  if (written == (sign)) return in_place ? #op "_" : #op;
 #define DIMENSION_FIRST(op)
 #define FIRST_ONLY(op)
 #include "ops/python_names.inc"
@@ -61,10 +70,27 @@ std::string op_of_operator(const CXXOperatorCallExpr* call) {
   return "";
 }
 
-bool writes_in_place(OverloadedOperatorKind kind) {
-  return kind == OO_PlusEqual || kind == OO_MinusEqual || kind == OO_StarEqual ||
-         kind == OO_SlashEqual;
-}
+// What the file assigns to, or hands out where it may be assigned to.
+class Assigned : public Visitor {
+ public:
+  Assigned(const ASTContext& context, std::set<const Decl*>& found)
+      : Visitor(context), found_(found) {}
+  bool VisitCallExpr(CallExpr* call) override {
+    const auto* op = dyn_cast<CXXOperatorCallExpr>(call);
+    if (op != nullptr && op->getOperator() == OO_Equal) return add(op->getArg(0));
+    if (op != nullptr) return true;
+    for (const Expr* argument : call->arguments()) add(argument->isLValue() ? argument : nullptr);
+    return true;
+  }
+
+ private:
+  bool add(const Expr* expr) {
+    const auto* name = expr == nullptr ? nullptr : dyn_cast<DeclRefExpr>(expr->IgnoreParens());
+    if (name != nullptr) found_.insert(name->getDecl()->getCanonicalDecl());
+    return true;
+  }
+  std::set<const Decl*>& found_;
+};
 
 // The 1 of std::get<1>(…).
 std::optional<size_t> index_of_get(const CallExpr* call) {
@@ -147,13 +173,53 @@ bool Dtypes::key_of(const Expr* expr, Key& key, TensorSource& source) const {
 int Dtypes::variable(const Expr* expr) {
   Key key;
   TensorSource source;
-  if (!key_of(expr, key, source)) return -1;
+  if (!key_of(expr, key, source)) return layer_parameter(expr);
   const int known = state.symbol_at(key);
   if (known >= 0) return known;
+  if (const int parameter = layer_parameter(expr); parameter >= 0) return parameter;
+  if (const int global = global_tensor(expr, key); global >= 0) return global;
   const int symbol = make(source, kAnyDtype, text(expr));
   if (const auto* member = dyn_cast<MemberExpr>(expr)) return field_at_entry(member, key, symbol);
   state.bind(key, symbol);
   return symbol;
+}
+
+// fc->weight: of the layer's dtype.
+int Dtypes::layer_parameter(const Expr* expr) const {
+  const auto* member = dyn_cast<MemberExpr>(expr);
+  if (member == nullptr || !is_tensor(member->getType())) return -1;
+  const llvm::StringRef name = name_of(member->getMemberDecl()->getDeclName());
+  const CXXRecordDecl* layer = held_module(member->getBase()->getType());
+  const bool is_parameter = name.starts_with("weight") || name.starts_with("bias");
+  const bool is_torchs =
+      layer != nullptr &&
+      llvm::StringRef(layer->getQualifiedNameAsString()).starts_with("torch::nn::");
+  return is_parameter && is_torchs ? module(member->getBase()) : -1;
+}
+
+// const torch::Tensor mean = torch::zeros(3): what nothing can assign to another function.
+int Dtypes::global_tensor(const Expr* expr, const Key& key) {
+  const auto* name = dyn_cast<DeclRefExpr>(expr);
+  const auto* global = name == nullptr ? nullptr : dyn_cast<VarDecl>(name->getDecl());
+  if (global == nullptr || !global->hasGlobalStorage() || !global->hasInit() || depth_ > 0 ||
+      is_assigned(global))
+    return -1;
+  const Depth once(*this);
+  const bool is_dtype = holds_dtype(global->getType());
+  if (!is_dtype && !is_tensor(global->getType())) return -1;
+  const int symbol = is_dtype ? dtype(global->getInit()) : tensor_of(global->getInit());
+  if (symbol >= 0) state.bind(key, symbol);
+  return symbol;
+}
+
+bool Dtypes::is_assigned(const VarDecl* global) {
+  if (global->getType().isConstQualified()) return false;
+  if (!in_main_file(context_, global->getLocation())) return true;
+  if (!assigned_) {
+    assigned_.emplace();
+    Assigned(context_, *assigned_).walk();
+  }
+  return assigned_->contains(global->getCanonicalDecl());
 }
 
 int Dtypes::field_at_entry(const MemberExpr* expr, const Key& key, int symbol) {
@@ -168,23 +234,29 @@ int Dtypes::field_at_entry(const MemberExpr* expr, const Key& key, int symbol) {
 void Dtypes::assign(const Expr* to, int symbol) {
   Key key;
   TensorSource source;
-  if (key_of(stripped(to), key, source)) state.bind(key, symbol);
+  if (key_of(stripped(to), key, source))
+    state.bind(key, symbol);
+  else if (layer_parameter(stripped(to)) >= 0 &&
+           module_key(cast<MemberExpr>(stripped(to))->getBase(), key))
+    state.cast_module(key, -1);
 }
 
 // A module that is reached through -> or * of a shared pointer or a holder is known by the variable
-// that holds the pointer.
+// that holds the pointer, one of a list by the list.
 static const Expr* module_variable(const Expr* expr) {
   for (expr = stripped(expr);;) {
     const auto* op = dyn_cast<CXXOperatorCallExpr>(expr);
     const bool passes =
-        op != nullptr && (op->getOperator() == OO_Arrow || op->getOperator() == OO_Star);
+        op != nullptr && (op->getOperator() == OO_Arrow || op->getOperator() == OO_Star ||
+                          op->getOperator() == OO_Subscript);
     if (const auto* unary = dyn_cast<UnaryOperator>(expr);
         unary != nullptr && (unary->getOpcode() == UO_Deref || unary->getOpcode() == UO_AddrOf)) {
       expr = stripped(unary->getSubExpr());
       continue;
     }
     if (const auto got = member_call(expr);
-        got && (got->name == "get" || got->name == "ptr") && got->call->getNumArgs() == 0) {
+        got && got->call->getNumArgs() == 0 &&
+        (got->name == "get" || got->name == "ptr" || got->name == "as" || got->name == "back")) {
       expr = stripped(got->base);
       continue;
     }
@@ -359,6 +431,18 @@ static std::string argument_name(const CallExpr* call, unsigned i, const std::st
   return is_named ? callee->getParamDecl(i)->getNameAsString() : "";
 }
 
+// "ij,jk->ik" multiplies matrices, and "i,j->ij" numbers, which promotes.
+static bool sums(const CallExpr* einsum) {
+  const StringLiteral* equation = nullptr;
+  for_each_expr(einsum->getNumArgs() == 0 ? nullptr : einsum->getArg(0), [&](const Expr* one) {
+    if (const auto* text = dyn_cast<StringLiteral>(one)) equation = text;
+  });
+  if (equation == nullptr) return false;
+  const auto [given, result] = equation->getString().split("->");
+  return llvm::any_of(
+      given, [&, answer = result](char c) { return llvm::isAlpha(c) && !answer.contains(c); });
+}
+
 Dtypes::CalledOp Dtypes::op(const CallExpr* call) {
   CalledOp called;
   if (const auto* overloaded = dyn_cast<CXXOperatorCallExpr>(call)) {
@@ -380,7 +464,7 @@ Dtypes::CalledOp Dtypes::op(const CallExpr* call) {
     called.op.op = called_name(call).str();
     if (called.op.op == "cross_entropy") called.op.op = "cross_entropy_loss";  // functional's name
   }
-  if (called.op.op.empty()) return called;
+  if (called.op.op.empty() || (called.op.op == "einsum" && !sums(call))) return {};
   for (unsigned i = 0; i < call->getNumArgs(); ++i) {
     if (isa<CXXDefaultArgExpr>(call->getArg(i))) continue;
     const bool is_method = member_call(call).has_value();
@@ -415,9 +499,29 @@ static DtypeSet dtypes_of_sign(const CallExpr* call) {
   return computes && is_floating ? kFloating | kComplex : DtypeSet();
 }
 
+// x * 2, x.clamp_(0, 255) of integers: a whole number changes no dtype. The tables have numbers
+// with a point.
+bool Dtypes::keeps_integers(const CallExpr* call, const CalledOp& called) const {
+  static const llvm::StringSet<> kOps = {"add",   "sub",       "rsub",         "mul",
+                                         "pow",   "remainder", "floor_divide", "fmod",
+                                         "clamp", "clamp_min", "clamp_max",    "masked_fill"};
+  if (called.symbols.size() != 1 || !state.dtypes(called.symbols.front()).within(kIntegral) ||
+      !kOps.contains(llvm::StringRef(called.op.op).rtrim('_')))
+    return false;
+  bool has_whole = false;
+  for (const Expr* argument : call->arguments()) {
+    if (isa<CXXDefaultArgExpr>(argument)) continue;
+    const QualType type = stripped(argument)->getType();
+    if (type->isFloatingType()) return false;
+    has_whole = has_whole || type->isIntegerType();
+  }
+  return has_whole;
+}
+
 int Dtypes::op_result(const CallExpr* call, size_t result) {
   const CalledOp called = op(call);
   if (called.op.op.empty()) return -1;
+  if (keeps_integers(call, called)) return called.symbols.front();
   // x.sum(torch::kFloat), x.softmax(-1, torch::kFloat), x.view(torch::kHalf)
   const int options = options_among(call, 0);
   if (options >= 0) return result == 0 ? like(options) : -1;

@@ -2,6 +2,8 @@
 #pragma once
 
 #include <map>
+#include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -50,6 +52,7 @@ class Dtypes {
     std::vector<int> symbols;  // of the operands
   };
   CalledOp op(const clang::CallExpr* call);
+  bool keeps_integers(const clang::CallExpr* call, const CalledOp& called) const;
   // What cross_entropy() calls where the target is one of classes, which has another contract than
   // one of probabilities: integers, or integers that were cast, unless they are one_hot()'s.
   void name_class_loss(CalledOp& called) const;
@@ -121,6 +124,9 @@ class Dtypes {
   DtypeSet default_dtype(const clang::CallExpr* call, llvm::StringRef name) const;
   int tensor_of(const clang::Expr* expr);
   int variable(const clang::Expr* expr);
+  int layer_parameter(const clang::Expr* expr) const;
+  int global_tensor(const clang::Expr* expr, const Key& key);
+  bool is_assigned(const clang::VarDecl* global);
   int method_result(const MemberCall& call);
   int cast_result(const MemberCall& call);
   void add_operand(CalledOp& called, const std::string& name, const clang::Expr* argument);
@@ -140,6 +146,7 @@ class Dtypes {
   std::map<const clang::ValueDecl*, Key> aliases_;
   std::map<const clang::ValueDecl*, std::vector<int>> tuple_variables_;
   std::map<const clang::ValueDecl*, const clang::Expr*> named_;
+  std::optional<std::set<const clang::Decl*>> assigned_;  // of the file
   int assumed_ = -1;
   int depth_ = 0;
 };

@@ -14,7 +14,8 @@ namespace {
 // What a module of torch::nn calls with its input and its weight.
 llvm::StringRef op_of_module(llvm::StringRef name) {
   return llvm::StringSwitch<llvm::StringRef>(name)
-      .Case("LinearImpl", "linear")
+      .Cases("LinearImpl", "LSTMCellImpl", "GRUCellImpl", "RNNCellImpl", "linear")
+      .Cases("MultiheadAttentionImpl", "TransformerEncoderLayerImpl", "linear")
       .Case("Conv1dImpl", "conv1d")
       .Case("Conv2dImpl", "conv2d")
       .Case("Conv3dImpl", "conv3d")
@@ -83,11 +84,44 @@ const Expr* module_that_runs(const CallExpr* call) {
   return runs ? member->base : nullptr;
 }
 
+// layers[0], which is known by its list: what casts it makes the others unknown.
+bool names_element(const Expr* module) {
+  bool found = false;
+  for_each_expr(module, [&](const Expr* one) {
+    const auto* op = dyn_cast<CXXOperatorCallExpr>(one);
+    const auto* name = dyn_cast<DeclRefExpr>(one);
+    const auto* variable = name == nullptr ? nullptr : dyn_cast<VarDecl>(name->getDecl());
+    const bool has_value = variable != nullptr && variable->isLocalVarDecl() &&
+                           variable->hasInit() && is_module_or_holder(variable->getType());
+    found = found || (op != nullptr && op->getOperator() == OO_Subscript) ||
+            (has_value && names_element(variable->getInit()));
+  });
+  return found;
+}
+
 // Nothing is in it yet.
 bool is_empty_holder(const Expr* expr) {
   const auto* made = dyn_cast<CXXConstructExpr>(expr->IgnoreImplicit());
   return made != nullptr && made->getNumArgs() > 0 &&
          stripped(made->getArg(0))->getType()->isNullPtrType();
+}
+
+// Square::apply(x, w) of a custom autograd function, whose forward() is given a context before
+// these.
+const FunctionDecl* forward_of_apply(const FunctionDecl* callee) {
+  const auto* method = dyn_cast_or_null<CXXMethodDecl>(callee);
+  const auto* base =
+      method == nullptr ? nullptr : dyn_cast<ClassTemplateSpecializationDecl>(method->getParent());
+  if (base == nullptr || name_of(callee->getDeclName()) != "apply" || !is_libtorchs(callee) ||
+      base->getTemplateArgs().size() == 0 || base->getName() != "Function" ||
+      base->getTemplateArgs()[0].getKind() != TemplateArgument::Type)
+    return nullptr;
+  const CXXRecordDecl* own = base->getTemplateArgs()[0].getAsType()->getAsCXXRecordDecl();
+  if (own == nullptr || !own->hasDefinition()) return nullptr;
+  for (const CXXMethodDecl* one : own->methods()) {
+    if (name_of(one->getDeclName()) == "forward") return one;
+  }
+  return nullptr;
 }
 
 }  // namespace
@@ -103,6 +137,7 @@ const FunctionDecl* Walk::body_of(const CallExpr* call) const {
       if (name_of(method->getDeclName()) == "forward") callee = method;
     }
   }
+  if (const FunctionDecl* forward = forward_of_apply(callee)) callee = forward;
   return callee == nullptr ? nullptr : callee->getDefinition();
 }
 
@@ -123,6 +158,7 @@ void Walk::module_cast(const CallExpr* call) {
   Key key;
   const int symbol = dtypes_.options_among(call, 0);
   if (symbol < 0 || !dtypes_.module_key(member->base, key)) return;
+  if (names_element(member->base)) return dtypes_.state.cast_module(key, -1);
   const int own = dtypes_.make(TensorSource::kMade, dtypes_.state.dtypes(symbol));
   dtypes_.set_place(own, place_of(context_, call->getExprLoc()));
   dtypes_.state.cast_module(key, own);
@@ -293,9 +329,57 @@ const CXXRecordDecl* Walk::first_layer(const Expr* module) const {
   return is_other ? nullptr : found;
 }
 
+// module.forward({x}) of a TorchScript program that was cast: its layers have that dtype, and are
+// given x, where that is of floating numbers.
+void Walk::run_program(const CallExpr* call, const Expr* module) {
+  const int symbol = dtypes_.module(module);
+  if (symbol < 0 || call->getNumArgs() == 0) return;
+  const auto* name = dyn_cast<DeclRefExpr>(stripped(call->getArg(0)));
+  std::vector<const Expr*> inputs;
+  if (const auto given = program_inputs_.find(name == nullptr ? nullptr : name->getDecl());
+      given != program_inputs_.end()) {
+    inputs = given->second;
+  } else if (name == nullptr) {
+    for_each_expr(call->getArg(0), [&](const Expr* one) {
+      const auto* made = dyn_cast<CXXConstructExpr>(one);
+      if (made != nullptr && made->getNumArgs() == 1 && is_tensor(made->getArg(0)->getType()) &&
+          !is_tensor(made->getType()))
+        inputs.push_back(made->getArg(0));
+    });
+  }
+  // One of them fits, perhaps that of another branch.
+  if (llvm::any_of(inputs, [&](const Expr* input) {
+        return dtypes_.state.dtypes(dtypes_.tensor(input)).intersects(dtypes_.state.dtypes(symbol));
+      }))
+    return;
+  for (const Expr* input : inputs) {
+    const int tensor = dtypes_.tensor(input);
+    if (!dtypes_.state.dtypes(tensor).within(kFloating)) continue;
+    SourceOp op = {.place = place_of(context_, call->getExprLoc()), .function = function_};
+    op.op = "linear";
+    op.operands = {dtypes_.operand("input", dtypes_.text(stripped(input)), tensor),
+                   dtypes_.operand("weight", dtypes_.text(stripped(module)), symbol)};
+    return add_op(std::move(op));
+  }
+}
+
+// inputs.push_back(x) of a list that a program is given.
+void Walk::input_added(const CallExpr* call) {
+  const auto member = member_call(call);
+  if (!member) return;
+  const auto* list = dyn_cast<DeclRefExpr>(stripped(member->base));
+  if (list == nullptr || is_tensor_list(list->getType())) return;
+  const bool adds = member->name == "push_back" || member->name == "emplace_back";
+  const Expr* input = call->getNumArgs() == 1 ? stripped(call->getArg(0)) : nullptr;
+  if (adds && input != nullptr && is_tensor(input->getType()))
+    program_inputs_[list->getDecl()].push_back(input);
+  if (member->name == "clear") program_inputs_.erase(list->getDecl());
+}
+
 void Walk::module_run(const CallExpr* call) {
   const Expr* module = module_that_runs(call);
   const CXXRecordDecl* record = module == nullptr ? nullptr : held_module(module->getType());
+  if (record != nullptr && is_jit(record) && !autocast_) return run_program(call, module);
   const unsigned first = isa<CXXOperatorCallExpr>(call) ? 1 : 0;
   if (record == nullptr || record->getIdentifier() == nullptr || !is_torchs_own(record) ||
       call->getNumArgs() <= first) {

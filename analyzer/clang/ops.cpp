@@ -123,11 +123,11 @@ void Walk::op_of(const CallExpr* call) {
       if (callee->getParamDecl(i)->getName().empty()) return;
     }
   }
-  SourceOp op = dtypes_.op(call).op;
-  if (op.op.empty()) return;
-  op.place = place_of(context_, call->getExprLoc());
-  op.function = function_;
-  add_op(std::move(op));
+  Dtypes::CalledOp called = dtypes_.op(call);
+  if (called.op.op.empty() || dtypes_.keeps_integers(call, called)) return;
+  called.op.place = place_of(context_, call->getExprLoc());
+  called.op.function = function_;
+  add_op(std::move(called.op));
 }
 
 }  // namespace dtypecheck::analyzer

@@ -310,6 +310,9 @@ void Walk::range_for(const CXXForRangeStmt* stmt) {
   this->stmt(stmt->getInit());
   this->stmt(stmt->getRangeInit());
   const VarDecl* variable = stmt->getLoopVariable();
+  if (Key modules; variable != nullptr && is_module_or_holder(variable->getType()) &&
+                   dtypes_.module_key(stmt->getRangeInit(), modules))
+    dtypes_.set_alias(variable, modules);
   if (const auto examples = examples_of(stmt->getRangeInit()); variable != nullptr && examples)
     bind_example(variable, *examples);
   const auto* range = dyn_cast<DeclRefExpr>(stripped(stmt->getRangeInit()));
@@ -650,8 +653,11 @@ bool Walk::walk_through(const CallExpr* call) {
   if (stack_.size() > kMaxCallDepth) return false;
   if (std::find(stack_.begin(), stack_.end(), body) != stack_.end()) return false;
   const bool is_operator_of_object = isa<CXXOperatorCallExpr>(call) && isa<CXXMethodDecl>(body);
-  const unsigned skip = is_operator_of_object ? 1 : 0;
-  for (unsigned i = 0; i < body->getNumParams() && i + skip < call->getNumArgs(); ++i) {
+  const bool is_given_context =
+      called_name(call) == "apply" && name_of(body->getDeclName()) == "forward";
+  const int skip = is_operator_of_object ? 1 : is_given_context ? -1 : 0;
+  for (int i = std::max(0, -skip), n = static_cast<int>(call->getNumArgs());
+       i < static_cast<int>(body->getNumParams()) && i + skip < n; ++i) {
     bind_parameter(body->getParamDecl(i), call->getArg(i + skip));
   }
   if (!in_main_file(context_, body->getLocation())) facts_.called.push_back(outside_name(body));
@@ -740,6 +746,13 @@ void Walk::assign_dtype(const Expr* to, const Expr* value) {
   wrote(to, symbol);
 }
 
+// set_autocast_enabled(at::kCPU, false) ends a region; of a switch that is not known it goes on.
+static bool opens_autocast(const CallExpr* call, const ASTContext& context) {
+  bool is_on = true;
+  if (!called_name(call).starts_with("set_autocast") || call->getNumArgs() == 0) return true;
+  return !is_constant(call->getArg(call->getNumArgs() - 1), context, is_on) || is_on;
+}
+
 void Walk::call(const CallExpr* call) {
   if (call_lambda(call)) return;
   for (const Stmt* child : call->children()) {
@@ -748,14 +761,17 @@ void Walk::call(const CallExpr* call) {
   if (const auto* launch = dyn_cast<CUDAKernelCallExpr>(call)) expr(launch->getConfig());
   if (const auto member = member_call(call)) read_of(*member);
   fill_of(call);
-  if (called_name(call).contains("autocast")) autocast_ = true;
+  if (called_name(call).contains("autocast")) autocast_ = opens_autocast(call, context_);
   if (called_name(call) == "set_default_dtype") is_default_float_ = false;
   op_of(call);
   list_changed(call);
+  input_added(call);
   division_of(call);
   buffer_of(call);
   numbers_of(call);
   module_cast(call);
+  if (const auto member = member_call(call); member && member->name == "set_data")
+    dtypes_.assign(member->base, dtypes_.make(TensorSource::kOther, kAnyDtype));
   module_run(call);
   const auto* op = dyn_cast<CXXOperatorCallExpr>(call);
   if (op != nullptr && op->getOperator() == OO_Equal && op->getNumArgs() == 2) return assign(op);
@@ -768,6 +784,9 @@ void Walk::call(const CallExpr* call) {
   }
   const auto* callee = dyn_cast_or_null<FunctionDecl>(call->getCalleeDecl());
   if (callee != nullptr && callee->isNoReturn()) dtypes_.state.dead = true;
+  // What a region's ops give depends on what it casts.
+  const bool is_op = is_tensor(call->getType()) && !dtypes_.names_dtype(call);
+  if (autocast_ && is_op) dtypes_.remember(call, dtypes_.make(TensorSource::kOther, kAnyDtype));
 }
 
 }  // namespace dtypecheck::analyzer

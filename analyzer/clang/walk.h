@@ -95,7 +95,7 @@ class Walk {
   struct CallSite {
     Place place;
     const clang::CallExpr* call;
-    unsigned first;  // of its arguments that a parameter stands for
+    int first;  // of its arguments that a parameter stands for; -1: the second parameter, the first
   };
 
   void stmt(const clang::Stmt* stmt);
@@ -179,6 +179,8 @@ class Walk {
   void run_recurrent(const clang::CallExpr* call, llvm::StringRef op, const clang::Expr* module);
   void module_called_outside(const clang::CallExpr* call);
   void add_layer_input(SourceOp op, int tensor);
+  void run_program(const clang::CallExpr* call, const clang::Expr* module);
+  void input_added(const clang::CallExpr* call);
   void run_loss(const clang::CallExpr* call, llvm::StringRef op);
   const clang::CXXRecordDecl* first_layer(const clang::Expr* module) const;
 
@@ -235,6 +237,7 @@ class Walk {
   std::map<const clang::Decl*, std::vector<int>> lists_;  // initializer lists of tensors
   std::map<const clang::VarDecl*, const clang::LambdaExpr*> lambdas_;
   std::map<const clang::Decl*, Examples> examples_;
+  std::map<const clang::Decl*, std::vector<const clang::Expr*>> program_inputs_;  // by their list
   std::map<const clang::Expr*, int> modules_;  // that calls return: the symbol of the dtype
   std::map<const clang::CXXRecordDecl*, bool> casts_itself_;
   bool is_default_float_ = true;  // nothing has changed the default dtype

@@ -24,6 +24,17 @@ int64_t multiply_integers(const Range& range);
 template <typename Iterator>
 int64_t multiply_integers(Iterator begin, Iterator end);
 
+}  // namespace c10
+namespace at::autocast {
+bool is_autocast_enabled(c10::DeviceType device);
+void set_autocast_enabled(c10::DeviceType device, bool on);
+void set_autocast_dtype(c10::DeviceType device, c10::ScalarType dtype);
+void set_autocast_cache_enabled(bool on);
+void clear_cache();
+int increment_nesting();
+int decrement_nesting();
+}  // namespace at::autocast
+namespace c10 {
 struct GradMode {
   static bool is_enabled();
   static void set_enabled(bool on);

@@ -11,10 +11,13 @@
 #include <cmath>
 #include <cstdint>
 #include <cstring>
+#include <deque>
+#include <fstream>
 #include <functional>
 #include <iostream>
 #include <initializer_list>
 #include <limits>
+#include <list>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -222,6 +225,7 @@ struct TypeMeta {
 };
 bool operator==(const TypeMeta& a, const TypeMeta& b);
 bool operator!=(const TypeMeta& a, const TypeMeta& b);
+std::ostream& operator<<(std::ostream& out, const TypeMeta& type);
 }  // namespace caffe2
 
 namespace c10 {
@@ -672,6 +676,9 @@ Tensor ones_like(const Tensor& like, TensorOptions options = {});
 Tensor full_like(const Tensor& like, Scalar value, TensorOptions options = {});
 Tensor cat(TensorList tensors, int64_t dim = 0);
 Tensor stack(TensorList tensors, int64_t dim = 0);
+Tensor einsum(const std::string& equation, TensorList tensors);
+std::vector<Tensor> meshgrid(TensorList tensors, const std::string& indexing = "ij");
+std::vector<Tensor> broadcast_tensors(TensorList tensors);
 
 Tensor matmul(const Tensor& self, const Tensor& other);
 Tensor mm(const Tensor& self, const Tensor& mat2);

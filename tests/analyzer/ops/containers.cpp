@@ -1,0 +1,103 @@
+// Modules of a list or a dictionary have its dtype until one of them is cast, what a layer holds has
+// the layer's, and a tensor of the file that nothing assigns has that of what made it.
+#include <torch/torch.h>
+
+namespace nn = torch::nn;
+
+struct StackImpl : nn::Module {
+  StackImpl() {
+    layers = register_module("layers", nn::ModuleList());
+    layers->push_back(nn::Linear(4, 4));
+    layers->push_back(nn::Linear(4, 4));
+  }
+  torch::Tensor forward(torch::Tensor x) {
+    for (const auto& layer : *layers) x = layer->as<nn::Linear>()->forward(x);
+    // EXPECT error: Half input meets a Float weight [mixed-operands]
+    return x;
+  }
+  torch::Tensor first(torch::Tensor x) {
+    return layers[0]->as<nn::Linear>()->forward(x);
+    // EXPECT error: Double input meets a Float weight [mixed-operands]
+  }
+  nn::ModuleList layers{nullptr};
+};
+TORCH_MODULE(Stack);
+
+void lists() {
+  Stack stack;
+  stack->forward(torch::ones({2, 4}));
+  stack->forward(torch::ones({2, 4}, torch::kHalf));
+  stack->first(torch::ones({2, 4}, torch::kDouble));
+}
+
+void one_of_a_list(int which) {
+  std::vector<nn::Linear> layers(3, nn::Linear(4, 4));
+  layers[which]->to(torch::kDouble);
+  layers[0](torch::ones({2, 4}));
+  nn::Linear& last = layers[2];
+  last(torch::ones({2, 4}, torch::kDouble));
+}
+
+struct HeadsImpl : nn::Module {
+  explicit HeadsImpl(nn::ModuleDict all) : parts(register_module("parts", all)) {}
+  torch::Tensor forward(torch::Tensor x) {
+    return parts["head"]->as<nn::Linear>()->forward(x);
+    // EXPECT error: Half input meets a Double weight [mixed-operands]
+  }
+  nn::ModuleDict parts;
+};
+TORCH_MODULE(Heads);
+
+void dictionaries() {
+  Heads heads(nn::ModuleDict{});
+  heads->to(torch::kDouble);
+  heads->forward(torch::ones({2, 4}, torch::kHalf));
+  heads->forward(torch::ones({2, 4}, torch::kDouble));
+}
+
+void parameters() {
+  nn::Linear layer(4, 4);
+  torch::matmul(torch::ones({2, 4}), layer->weight);
+  torch::matmul(torch::ones({2, 4}, torch::kHalf), layer->weight);
+  // EXPECT error: Float other meets a Half input [mixed-operands]
+  layer->weight = torch::ones({4, 4}, torch::kHalf);
+  torch::matmul(torch::ones({2, 4}, torch::kHalf), layer->weight);
+}
+
+void cells() {
+  nn::LSTMCell cell(4, 4);
+  cell->forward(torch::ones({2, 4}));
+  cell->forward(torch::ones({2, 4}, torch::kDouble));
+  // EXPECT error: Double input meets a Float weight [mixed-operands]
+  nn::MultiheadAttention attention(4, 2);
+  const auto x = torch::ones({2, 2, 4}, torch::kDouble);
+  attention->forward(x, x, x);
+  // EXPECT error: Double input meets a Float weight [mixed-operands]
+}
+
+static torch::Tensor mean = torch::zeros({4, 4});
+static torch::Tensor scale = torch::zeros({4, 4});
+const auto kOptions = torch::TensorOptions().dtype(torch::kDouble);
+
+void set_scale(bool wide) {
+  if (wide) scale = torch::ones({4, 4}, torch::kDouble);
+}
+
+void globals() {
+  torch::mm(mean, torch::ones({4, 4}));
+  torch::mm(mean, torch::ones({4, 4}, kOptions));
+  // EXPECT error: Double mat2 meets a Float self [mixed-operands]
+  torch::mm(scale, torch::ones({4, 4}, torch::kDouble));
+}
+
+struct Product : torch::autograd::Function<Product> {
+  static torch::Tensor forward(torch::autograd::AutogradContext*, torch::Tensor x, torch::Tensor y) {
+    return x.mm(y);
+    // EXPECT error: Double self meets a Float mat2 [mixed-operands]
+  }
+};
+
+void functions() {
+  Product::apply(torch::ones({4, 4}), torch::ones({4, 4}));
+  Product::apply(torch::ones({4, 4}, torch::kDouble), torch::ones({4, 4}));
+}
