@@ -13,7 +13,7 @@ namespace dtypecheck {
 namespace tracer {
 namespace {
 
-constexpr size_t kMostStandIns = 4096;
+constexpr size_t kMostBytesKept = 64 << 20;
 constexpr size_t kMostToDo = 1 << 16;
 
 struct StandIn {
@@ -29,6 +29,7 @@ struct ToDo {
 
 struct StandIns {
   std::unordered_map<const c10::StorageImpl*, StandIn> of;
+  size_t bytes = 0;
   std::deque<ToDo> to_do;
 };
 StandIns* stand_ins = new StandIns;
@@ -38,13 +39,28 @@ const c10::StorageImpl* storage_impl(const at::Tensor& tensor) {
   return tensor.storage().unsafeGetStorageImpl();
 }
 
-StandIn* find_stand_in(const at::Tensor& tensor, Extent extent) {
+// Of a tensor that has none nothing else is asked: it may be a fake one, without sizes.
+StandIn* find_stand_in(const at::Tensor& tensor) {
+  if (!tensor.has_storage()) return nullptr;
   const auto found = stand_ins->of.find(storage_impl(tensor));
   if (found == stand_ins->of.end()) return nullptr;
   const StandIn& one = found->second;
+  const Extent extent = extent_of(tensor);
   const bool holds = one.flat.scalar_type() == tensor.scalar_type() && one.begin == extent.begin &&
                      one.flat.numel() == extent.count;
   return holds ? &found->second : nullptr;
+}
+
+size_t bytes_of(const StandIn& one) { return one.flat.numel() * one.flat.element_size(); }
+
+void keep_stand_in(const at::Tensor& on_gpu, const at::Tensor& flat, int64_t begin) {
+  const c10::StorageImpl* storage = storage_impl(on_gpu);
+  if (stand_ins->bytes >= kMostBytesKept) forget_dead_stand_ins();
+  if (stand_ins->bytes >= kMostBytesKept) stand_ins->of.clear(), stand_ins->bytes = 0;
+  forget_stand_in(storage);
+  const StandIn one{on_gpu.storage().getWeakStorageImpl(), flat, begin};
+  stand_ins->bytes += bytes_of(one);
+  stand_ins->of.emplace(storage, one);
 }
 
 at::Tensor view_of(const at::Tensor& flat, int64_t begin, const at::Tensor& like) {
@@ -76,19 +92,13 @@ at::Tensor Snapshot::add(const at::Tensor& on_gpu, bool keep) {
   const int device = on_gpu.device().index();
   if (extent.count > kMostStored || (device_ >= 0 && device != device_)) return {};
   device_ = device;
-  StandIn* known = find_stand_in(on_gpu, extent);
+  const StandIn* known = find_stand_in(on_gpu);
   at::Tensor flat = known ? known->flat : at::empty({extent.count}, on_gpu.scalar_type());
   const size_t bytes = static_cast<size_t>(extent.count) * on_gpu.element_size();
   parts_.push_back({first_of(on_gpu, extent), bytes, 1, bytes});
   flat_.push_back(flat);
   storages_.push_back(storage_impl(on_gpu));
-  if (keep && !known) {
-    if (stand_ins->of.size() >= kMostStandIns) forget_dead_stand_ins();
-    if (stand_ins->of.size() >= kMostStandIns) stand_ins->of.clear();
-    stand_ins->of.erase(storage_impl(on_gpu));
-    stand_ins->of.emplace(storage_impl(on_gpu),
-                          StandIn{on_gpu.storage().getWeakStorageImpl(), flat, extent.begin});
-  }
+  if (keep && !known) keep_stand_in(on_gpu, flat, extent.begin);
   return view_of(flat, extent.begin, on_gpu);
 }
 
@@ -113,22 +123,25 @@ void Snapshot::arrive() {
     std::memcpy(flat_[i].data_ptr(), arrival_->parts[i].data(), arrival_->parts[i].size());
 }
 
-bool has_stand_in(const at::Tensor& on_gpu) {
-  return on_gpu.has_storage() && find_stand_in(on_gpu, extent_of(on_gpu));
-}
+bool has_stand_in(const at::Tensor& on_gpu) { return find_stand_in(on_gpu) != nullptr; }
 
 at::Tensor stand_in_of(const at::Tensor& on_gpu) {
-  if (!on_gpu.has_storage()) return {};
-  const Extent extent = extent_of(on_gpu);
-  const StandIn* known = find_stand_in(on_gpu, extent);
-  return known ? view_of(known->flat, extent.begin, on_gpu) : at::Tensor();
+  const StandIn* known = find_stand_in(on_gpu);
+  return known ? view_of(known->flat, known->begin, on_gpu) : at::Tensor();
 }
 
-void forget_stand_in(const c10::StorageImpl* on_gpu) { stand_ins->of.erase(on_gpu); }
+void forget_stand_in(const c10::StorageImpl* on_gpu) {
+  const auto found = stand_ins->of.find(on_gpu);
+  if (found == stand_ins->of.end()) return;
+  stand_ins->bytes -= bytes_of(found->second);
+  stand_ins->of.erase(found);
+}
 
 void forget_dead_stand_ins() {
-  for (auto one = stand_ins->of.begin(); one != stand_ins->of.end();)
-    one = one->second.storage.expired() ? stand_ins->of.erase(one) : std::next(one);
+  std::vector<const c10::StorageImpl*> dead;
+  for (const auto& [storage, one] : stand_ins->of)
+    if (one.storage.expired()) dead.push_back(storage);
+  for (const c10::StorageImpl* storage : dead) forget_stand_in(storage);
 }
 
 void do_later(std::shared_ptr<Snapshot> snapshot, std::function<void()> act) {
