@@ -137,18 +137,17 @@ def overhead(place: Place) -> None:
     """A training step of the full-size UNet. First the tracer left, with ops and with values, in turn in one process, since two
     plain runs differ by more than that; then whole runs: plain, traced with kernels, and under torch.profiler."""
     size, rounds = ("tiny", 2) if place.small else ("full", 20)
-    for batch in [1]:
-        how = (size, "bfloat16", place.device, batch)
-        # An empty DTYPECHECK_GPU: values are looked at, and kernels are not recorded.
-        watched = place.traced("overhead", "--no-gpu") + ["env", "DTYPECHECK_GPU=", *worker("arms", *how, rounds)]
-        figures = last_json(run(watched))
-        print(f"batch {batch}  " + ", ".join(f"{name} {figure:.4g}" for name, figure in figures.items()), flush=True)
+    how = (size, "bfloat16", place.device, 1)
+    # An empty DTYPECHECK_GPU: values are looked at, and kernels are not recorded.
+    watched = place.traced("overhead", "--no-gpu") + ["env", "DTYPECHECK_GPU=", *worker("arms", *how, rounds)]
+    figures = last_json(run(watched))
+    print("batch 1  " + ", ".join(f"{name} {figure:.4g}" for name, figure in figures.items()), flush=True)
     plain = None
     for name, command in [("plain", worker("times", *how, rounds)), ("with kernels", place.traced("overhead-gpu") + worker("times", *how, rounds)),
                           ("torch.profiler", worker("times", *how, rounds, "profiler")), ("plain again", worker("times", *how, rounds))]:
         figures = last_json(run(command))
         plain = plain or figures["step_ms"]
-        print(f"batch {batch}  {name:20}  {figures['step_ms']:9.2f} ms a step  least {figures['least_ms']:9.2f}  "
+        print(f"batch 1  {name:20}  {figures['step_ms']:9.2f} ms a step  least {figures['least_ms']:9.2f}  "
               f"{(figures['step_ms'] / plain - 1) * 100:+6.1f} %  the first five {figures['first_five_ms']:9.2f} ms", flush=True)
 
 

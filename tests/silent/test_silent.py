@@ -80,6 +80,11 @@ class SilentTest(unittest.TestCase):
                 is_told = name in told or function.rule and name in traced("values.py", "damaged", [name], on_gpu=True)[1]
                 self.assertEqual(bool(is_told), function.rule is not None)
 
+    def test_a_number_of_the_cpu_beside_a_tensor_on_a_gpu(self):
+        for mode, told in (("kept", {"far-from-float"}), ("drawn", set())):
+            with self.subTest(mode):
+                self.assertEqual(traced("mixed.py", mode, on_gpu=True)[1].get("chances", set()), told)
+
     def test_what_was_reported(self):
         import reported
         self.check("reported.py", dict(reported.OWN), reported.values.numbers)

@@ -13,7 +13,9 @@ import torch
 
 HEADER = pathlib.Path(__file__).resolve().parents[2] / "tracer" / "hook" / "digest_kernel.h"
 SOURCE = re.search(r'R"cuda\((.*)\)cuda"', HEADER.read_text(), re.S)[1]
-KINDS = [torch.float64, torch.float32, torch.float16, torch.bfloat16, torch.int64, torch.int32, torch.int16, torch.int8, torch.uint8]
+# The numbers of core/dtype.h.
+DTYPES = {torch.uint8: 0, torch.int8: 1, torch.int16: 2, torch.int32: 3, torch.int64: 4, torch.float16: 5, torch.float32: 6,
+          torch.float64: 7, torch.bool: 11, torch.bfloat16: 15}
 # A launch of one block with one thread, and what CUDA has and C++ has not.
 ON_PROCESSOR = """
 #include <cstdio>
@@ -30,7 +32,7 @@ int main(int, char** arguments) {
   Arguments all{};
   long long elements;
   FILE* in = fopen(arguments[1], "rb");
-  if (fread(&all.kind, 4, 1, in) + fread(&all.dims, 4, 1, in) + fread(&all.count, 8, 1, in) + fread(&elements, 8, 1, in) != 4) return 1;
+  if (fread(&all.dtype, 4, 1, in) + fread(&all.dims, 4, 1, in) + fread(&all.count, 8, 1, in) + fread(&elements, 8, 1, in) != 4) return 1;
   if (fread(all.sizes, 8, 8, in) + fread(all.strides, 8, 8, in) != 16) return 1;
   std::vector<char> data(elements * 8);
   if (fread(data.data(), 1, data.size(), in) == 0) return 1;
@@ -66,20 +68,20 @@ class DigestKernel(unittest.TestCase):
             program, file = pathlib.Path(folder, "digest"), pathlib.Path(folder, "in")
             subprocess.run(["g++", "-O1", "-x", "c++", "-", "-o", program], input=ON_PROCESSOR % SOURCE, text=True, check=True)
             torch.manual_seed(0)
-            for kind, dtype in enumerate(KINDS):
+            for dtype in DTYPES:
                 for view in (lambda x: x, lambda x: x.t(), lambda x: x[::2, 1:4], lambda x: x[0].expand(3, -1), lambda x: x[:1, :3]):
                     with self.subTest(dtype=dtype):
                         whole = (torch.randn(12, 7) * 50).to(dtype)
                         if dtype.is_floating_point:
                             whole[1, 2], whole[3, 3], whole[5, 1] = float("nan"), float("-inf"), 1e-7
-                        self.check(program, file, kind, view(whole), whole)
+                        self.check(program, file, view(whole), whole)
 
-    def check(self, program, file, kind, x, whole):
+    def check(self, program, file, x, whole):
         dims = 0 if x.is_contiguous() else x.dim()
         begin = x.storage_offset() * x.element_size()
         data = whole.contiguous().view(torch.uint8).numpy().tobytes()[begin:]
         padded = list(x.shape) + [0] * (8 - x.dim()), list(x.stride()) + [0] * (8 - x.dim())
-        file.write_bytes(struct.pack("iiqq", kind, dims, x.numel(), whole.numel()) + struct.pack("8q8q", *padded[0], *padded[1])
+        file.write_bytes(struct.pack("iiqq", DTYPES[x.dtype], dims, x.numel(), whole.numel()) + struct.pack("8q8q", *padded[0], *padded[1])
                          + data + bytes(whole.numel() * 8 - len(data)))
         numbers = [float.fromhex(word) for word in subprocess.run([program, file], capture_output=True, text=True, check=True)
                    .stdout.split()]

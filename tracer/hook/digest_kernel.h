@@ -17,7 +17,7 @@ struct Arguments {
   long long count;
   long long sizes[8], strides[8];
   int dims;  // 0: contiguous
-  int kind;  // 0 double, 1 float, 2 half, 3 bfloat16, 4 to 7 int64 to int8, 8 uint8 and bool
+  int dtype;  // a number of core/dtype.h
   int places;
 };
 
@@ -39,16 +39,16 @@ __device__ double element(const Arguments& all, long long index) {
       index /= all.sizes[dim];
     }
   }
-  switch (all.kind) {
-    case 0: return ((const double*)all.data)[at];
-    case 1: return ((const float*)all.data)[at];
-    case 2: return of_half(((const unsigned short*)all.data)[at]);
-    case 3: return __uint_as_float((unsigned)((const unsigned short*)all.data)[at] << 16);
+  switch (all.dtype) {
+    case 1: return ((const signed char*)all.data)[at];
+    case 2: return ((const short*)all.data)[at];
+    case 3: return ((const int*)all.data)[at];
     case 4: return (double)((const long long*)all.data)[at];
-    case 5: return ((const int*)all.data)[at];
-    case 6: return ((const short*)all.data)[at];
-    case 7: return ((const signed char*)all.data)[at];
-    default: return ((const unsigned char*)all.data)[at];
+    case 5: return of_half(((const unsigned short*)all.data)[at]);
+    case 6: return ((const float*)all.data)[at];
+    case 7: return ((const double*)all.data)[at];
+    case 15: return __uint_as_float((unsigned)((const unsigned short*)all.data)[at] << 16);
+    default: return ((const unsigned char*)all.data)[at];  // Byte and Bool
   }
 }
 

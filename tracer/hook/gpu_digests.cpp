@@ -3,7 +3,6 @@
 #include "tracer/hook/gpu_digests.h"
 
 #include <dlfcn.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
@@ -30,7 +29,7 @@ struct KernelArguments {
   double* out;
   int64_t count;
   int64_t sizes[kMostKernelDims], strides[kMostKernelDims];
-  int32_t dims, kind, places;
+  int32_t dims, dtype, places;
 };
 
 struct Nvrtc {
@@ -59,12 +58,6 @@ struct DigestKernels {
 };
 DigestKernels* digest_kernels = new DigestKernels;
 
-template <typename Function>
-bool find_in(void* library, Function& function, const char* name) {
-  function = reinterpret_cast<Function>(dlsym(library, name));
-  return function != nullptr;
-}
-
 // LibTorch's own stub beside libc10 is linked to the NVRTC that it needs.
 void* open_nvrtc() {
   Dl_info info;
@@ -81,16 +74,16 @@ void* open_nvrtc() {
 const char* find_functions(Nvrtc& nvrtc, Launcher& launcher) {
   void* library = open_nvrtc();
   if (!library) return "no libnvrtc";
-  if (!find_in(library, nvrtc.create, "nvrtcCreateProgram") ||
-      !find_in(library, nvrtc.compile, "nvrtcCompileProgram") ||
-      !find_in(library, nvrtc.size, "nvrtcGetCUBINSize") ||
-      !find_in(library, nvrtc.code, "nvrtcGetCUBIN"))
+  if (!find_function(nvrtc.create, library, "nvrtcCreateProgram") ||
+      !find_function(nvrtc.compile, library, "nvrtcCompileProgram") ||
+      !find_function(nvrtc.size, library, "nvrtcGetCUBINSize") ||
+      !find_function(nvrtc.code, library, "nvrtcGetCUBIN"))
     return "libnvrtc before 11.2";
   void* cuda = dlopen("libcuda.so.1", RTLD_NOLOAD | RTLD_LAZY);
-  if (!cuda || !find_in(cuda, launcher.attribute, "cuDeviceGetAttribute") ||
-      !find_in(cuda, launcher.load, "cuModuleLoadData") ||
-      !find_in(cuda, launcher.function, "cuModuleGetFunction") ||
-      !find_in(cuda, launcher.launch, "cuLaunchKernel"))
+  if (!cuda || !find_function(launcher.attribute, cuda, "cuDeviceGetAttribute") ||
+      !find_function(launcher.load, cuda, "cuModuleLoadData") ||
+      !find_function(launcher.function, cuda, "cuModuleGetFunction") ||
+      !find_function(launcher.launch, cuda, "cuLaunchKernel"))
     return "no driver";
   return nullptr;
 }
@@ -134,34 +127,11 @@ void* kernel_for(int device) {
   return function;
 }
 
-int kind_of(uint8_t dtype) {
-  switch (static_cast<Dtype>(dtype)) {
-    case Dtype::kDouble:
-      return 0;
-    case Dtype::kFloat:
-      return 1;
-    case Dtype::kHalf:
-      return 2;
-    case Dtype::kBFloat16:
-      return 3;
-    case Dtype::kLong:
-      return 4;
-    case Dtype::kInt:
-      return 5;
-    case Dtype::kShort:
-      return 6;
-    case Dtype::kChar:
-      return 7;
-    default:
-      return 8;
-  }
-}
-
 KernelArguments arguments_of(const c10::TensorImpl* impl, int place_count) {
   KernelArguments arguments{};
   arguments.data = first_byte(impl);
   arguments.count = impl->numel();
-  arguments.kind = kind_of(dtype_of(impl));
+  arguments.dtype = dtype_of(impl);
   arguments.places = place_count;
   if (impl->is_contiguous()) return arguments;
   arguments.dims = static_cast<int32_t>(impl->dim());
@@ -206,12 +176,8 @@ bool digest_on_gpu(const c10::TensorImpl* impl, int place_count, DigestLook look
     look(sum_up(numbers, blocks), numbers + 4 * blocks);
   };
   const size_t bytes = static_cast<size_t>(4 * blocks + place_count) * sizeof(double);
-  Put how = Put::kFull;
-  for (int i = 0; i < 100 && how == Put::kFull; ++i) {
-    how = put_sample(device, bytes, put, look_at_place);
-    if (how == Put::kFull) ::usleep(100), look_at_arrived();
-  }
-  return how == Put::kDone && !digest_kernels->why_not;
+  return put_sample(device, bytes, "cuLaunchKernel", put, look_at_place, /*may_wait=*/true) &&
+         !digest_kernels->why_not;
 }
 
 const char* why_no_gpu_digests() { return digest_kernels->why_not; }

@@ -73,29 +73,24 @@ struct Driver {
   Stream (*stream_of)(const TorchStream*);
 };
 
-template <typename Function>
-bool find(Function& function, void* library, const char* name) {
-  function = reinterpret_cast<Function>(dlsym(library, name));
-  return function != nullptr;
-}
-
 // What is in the process: the driver that the program uses, and the c10 that it uses it by.
 bool find_driver(Driver& driver) {
   void* cuda = dlopen("libcuda.so.1", RTLD_NOLOAD | RTLD_LAZY);
   void* c10 = dlopen("libc10_cuda.so", RTLD_NOLOAD | RTLD_LAZY);
   if (!cuda) return false;
   if (!c10) c10 = RTLD_DEFAULT;
-  return find(driver.retain, cuda, "cuDevicePrimaryCtxRetain") &&
-         find(driver.push, cuda, "cuCtxPushCurrent_v2") &&
-         find(driver.pop, cuda, "cuCtxPopCurrent_v2") &&
-         find(driver.allocate, cuda, "cuMemHostAlloc") &&
-         find(driver.make_event, cuda, "cuEventCreate") &&
-         find(driver.record, cuda, "cuEventRecord") && find(driver.query, cuda, "cuEventQuery") &&
-         find(driver.copy, cuda, "cuMemcpy2DAsync_v2") &&
-         find(driver.is_capturing, cuda, "cuStreamIsCapturing") &&
-         find(driver.exchange_capture_mode, cuda, "cuThreadExchangeStreamCaptureMode") &&
-         find(driver.current_stream, c10, "_ZN3c104cuda20getCurrentCUDAStreamEa") &&
-         find(driver.stream_of, c10, "_ZNK3c104cuda10CUDAStream6streamEv");
+  return find_function(driver.retain, cuda, "cuDevicePrimaryCtxRetain") &&
+         find_function(driver.push, cuda, "cuCtxPushCurrent_v2") &&
+         find_function(driver.pop, cuda, "cuCtxPopCurrent_v2") &&
+         find_function(driver.allocate, cuda, "cuMemHostAlloc") &&
+         find_function(driver.make_event, cuda, "cuEventCreate") &&
+         find_function(driver.record, cuda, "cuEventRecord") &&
+         find_function(driver.query, cuda, "cuEventQuery") &&
+         find_function(driver.copy, cuda, "cuMemcpy2DAsync_v2") &&
+         find_function(driver.is_capturing, cuda, "cuStreamIsCapturing") &&
+         find_function(driver.exchange_capture_mode, cuda, "cuThreadExchangeStreamCaptureMode") &&
+         find_function(driver.current_stream, c10, "_ZN3c104cuda20getCurrentCUDAStreamEa") &&
+         find_function(driver.stream_of, c10, "_ZNK3c104cuda10CUDAStream6streamEv");
 }
 
 struct UnderWay {
@@ -119,7 +114,8 @@ struct Samples {
   bool is_tried = false, is_off = false;
   Driver driver{};
   Ring rings[kMostDevices];
-  uint64_t looked = 0, left_out = 0, captured = 0;
+  uint64_t looked = 0, captured = 0;
+  std::atomic<uint64_t> left_out{0};
   std::string why_off;
 };
 Samples* samples = new Samples;
@@ -194,19 +190,21 @@ bool take_event(Ring& ring, Event& event) {
   return error == 0;
 }
 
-int copy_parts(Stream stream, const std::vector<GpuPart>& parts, char* place) {
-  for (const GpuPart& part : parts) {
-    Copy2D copy;
-    copy.from_device = reinterpret_cast<uintptr_t>(part.begin);
-    copy.from_pitch = part.pitch_bytes;
-    copy.to_host = place;
-    copy.to_pitch = copy.row_bytes = part.row_bytes;
-    copy.rows = part.rows;
-    const int error = samples->driver.copy(&copy, stream);
-    if (error) return error;
-    place += rounded_up(part.bytes());
-  }
-  return 0;
+// Where each of them is to lie; the last is their end.
+std::vector<size_t> places_of(const std::vector<GpuPart>& parts) {
+  std::vector<size_t> places = {0};
+  for (const GpuPart& part : parts) places.push_back(places.back() + rounded_up(part.bytes()));
+  return places;
+}
+
+int copy_part(Stream stream, const GpuPart& part, char* place) {
+  Copy2D copy;
+  copy.from_device = reinterpret_cast<uintptr_t>(part.begin);
+  copy.from_pitch = part.pitch_bytes;
+  copy.to_host = place;
+  copy.to_pitch = copy.row_bytes = part.row_bytes;
+  copy.rows = part.rows;
+  return samples->driver.copy(&copy, stream);
 }
 
 // False: the oldest one is not there yet.
@@ -266,10 +264,45 @@ bool is_captured(Stream stream) {
   return samples->driver.is_capturing(stream, &capturing) != 0 || capturing != 0;
 }
 
+bool is_wanted_now() { return is_taking.load(std::memory_order_relaxed) && gpu_is_looked_at(); }
+
+enum class Put { kDone, kBusy, kFull, kImpossible };
+
+// `look` is taken over where it is done.
+Put try_to_put(int device, size_t bytes, const char* name, const PutOnStream& put,
+               PlaceLook& look) {
+  std::unique_lock<std::mutex> lock(samples->mutex, std::try_to_lock);
+  if (!lock) return Put::kBusy;
+  Ring* found = ring_of(device);
+  if (!found) return Put::kImpossible;
+  Ring& ring = *found;
+  const Relaxed relaxed;
+  const InContext scope(ring);
+  const Stream stream = current_stream(device);
+  if (is_captured(stream)) return ++samples->captured, Put::kImpossible;
+  if (!has_memory(ring)) return Put::kImpossible;
+  UnderWay next;
+  char* place = ring.under_way.size() < kMostUnderWay ? take_place(ring, bytes) : nullptr;
+  if (!place) return Put::kFull;
+  if (!take_event(ring, next.event)) return ++samples->left_out, Put::kImpossible;
+  {
+    const OwnGpuWork own;
+    if (const int error = put(stream, place)) give_up(name, error);
+  }
+  const int error = samples->driver.record(next.event, stream);
+  if (error) give_up("cuEventRecord", error);
+  next.end = ring.end;
+  next.place = place;
+  next.look = std::move(look);
+  ring.under_way.push_back(std::move(next));
+  under_way.fetch_add(1, std::memory_order_relaxed);
+  return Put::kDone;
+}
+
 void write_counts() {
   if (!samples->is_off && samples->looked + samples->left_out + samples->captured == 0) return;
   std::string text = "looked=" + std::to_string(samples->looked) +
-                     " left_out=" + std::to_string(samples->left_out) +
+                     " left_out=" + std::to_string(samples->left_out.load()) +
                      " captured=" + std::to_string(samples->captured);
   if (samples->is_off) text += " off " + samples->why_off;
   if (const char* why_not = why_no_gpu_digests()) text += std::string(" no digests: ") + why_not;
@@ -304,50 +337,38 @@ bool is_device_captured(int device) {
 }
 
 bool copy_sample(int device, const std::vector<GpuPart>& parts, SampleLook look) {
-  size_t bytes = 0;
-  std::vector<size_t> begins;
-  for (const GpuPart& part : parts) {
-    if (part.pitch_bytes > kMostPitch) return false;
-    begins.push_back(bytes);
-    bytes += rounded_up(part.bytes());
-  }
-  const auto put = [&](Stream stream, char* place) { return copy_parts(stream, parts, place); };
-  const auto look_at_parts = [begins, look = std::move(look)](const char* place) {
+  if (!is_wanted_now()) return false;
+  if (std::any_of(parts.begin(), parts.end(),
+                  [](const GpuPart& part) { return part.pitch_bytes > kMostPitch; }))
+    return ++samples->left_out, false;
+  const std::vector<size_t> places = places_of(parts);
+  const auto copy = [&](Stream stream, char* place) {
+    int error = 0;
+    for (size_t i = 0; i < parts.size() && error == 0; ++i)
+      error = copy_part(stream, parts[i], place + places[i]);
+    return error;
+  };
+  const auto look_at_parts = [places, look = std::move(look)](const char* place) {
     std::vector<const char*> arrived;
-    for (const size_t begin : begins) arrived.push_back(place + begin);
+    for (size_t i = 0; i + 1 < places.size(); ++i) arrived.push_back(place + places[i]);
     look(arrived);
   };
-  return put_sample(device, bytes, put, look_at_parts) == Put::kDone;
+  return put_sample(device, places.back(), "cuMemcpy2DAsync", copy, look_at_parts,
+                    /*may_wait=*/false);
 }
 
-Put put_sample(int device, size_t bytes, const PutOnStream& put, PlaceLook look) {
-  if (!is_taking.load(std::memory_order_relaxed) || !gpu_is_looked_at()) return Put::kImpossible;
-  std::unique_lock<std::mutex> lock(samples->mutex, std::try_to_lock);
-  if (!lock) return Put::kFull;
-  Ring* found = ring_of(device);
-  if (!found) return Put::kImpossible;
-  Ring& ring = *found;
-  const Relaxed relaxed;
-  const InContext scope(ring);
-  const Stream stream = current_stream(device);
-  if (is_captured(stream)) return ++samples->captured, Put::kImpossible;
-  if (!has_memory(ring)) return Put::kImpossible;
-  UnderWay next;
-  char* place = ring.under_way.size() < kMostUnderWay ? take_place(ring, bytes) : nullptr;
-  if (!place) return ++samples->left_out, Put::kFull;
-  if (!take_event(ring, next.event)) return Put::kImpossible;
-  {
-    const OwnGpuWork own;
-    if (const int error = put(stream, place)) give_up("put", error);
+bool put_sample(int device, size_t bytes, const char* name, const PutOnStream& put, PlaceLook look,
+                bool may_wait) {
+  constexpr int kMostTries = 100;
+  if (!is_wanted_now()) return false;
+  Put how = try_to_put(device, bytes, name, put, look);
+  for (int i = 1; may_wait && i < kMostTries && (how == Put::kFull || how == Put::kBusy); ++i) {
+    ::usleep(100);
+    look_at_arrived();
+    how = try_to_put(device, bytes, name, put, look);
   }
-  const int error = samples->driver.record(next.event, stream);
-  if (error) give_up("cuEventRecord", error);
-  next.end = ring.end;
-  next.place = place;
-  next.look = std::move(look);
-  ring.under_way.push_back(std::move(next));
-  under_way.fetch_add(1, std::memory_order_relaxed);
-  return Put::kDone;
+  if (how == Put::kFull) ++samples->left_out;
+  return how == Put::kDone;
 }
 
 void look_at_arrived() {

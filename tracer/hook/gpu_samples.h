@@ -7,6 +7,8 @@
 // full a sample is left out; both are counted (fact "gpu.samples").
 #pragma once
 
+#include <dlfcn.h>
+
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -43,12 +45,20 @@ GpuPart gpu_part(const c10::TensorImpl* impl, int64_t elements, int64_t pieces);
 bool copy_sample(int device, const std::vector<GpuPart>& parts, SampleLook look);
 
 // The same for what another function puts on the stream (a CUstream), in the device's primary
-// context: it writes so many bytes at `place`, which the device can write to, and returns an error
-// of the driver or 0.
+// context: `put` lets so many bytes be written at `place`, which the device can write to, and
+// returns an error of the driver, of the function `name`, or 0. `may_wait`: for a moment, until
+// there is room.
 using PlaceLook = std::function<void(const char* place)>;
 using PutOnStream = std::function<int(void* stream, char* place)>;
-enum class Put { kDone, kFull, kImpossible };  // kFull: there will be room
-Put put_sample(int device, size_t bytes, const PutOnStream& put, PlaceLook look);
+bool put_sample(int device, size_t bytes, const char* name, const PutOnStream& put, PlaceLook look,
+                bool may_wait);
+
+// A function of a library; false where it has none of that name.
+template <typename Function>
+bool find_function(Function& function, void* library, const char* name) {
+  function = reinterpret_cast<Function>(dlsym(library, name));
+  return function != nullptr;
+}
 
 bool are_under_way();        // hot
 void look_at_arrived();      // those that are there by now, with the tracer's own work marked

@@ -107,6 +107,12 @@ Tensor sample_of(const Tensor& large) {
   return large.view({-1}).narrow(0, large.numel() / 4 * 3 - kSampleElements, kSampleElements);
 }
 
+// What of a tensor is looked at; undefined where that is no run of its numbers.
+Tensor part_of(const Tensor& whole) {
+  if (!is_large(whole)) return whole;
+  return whole.is_contiguous() ? sample_of(whole) : Tensor();
+}
+
 Tensor in_double(const Tensor& tensor) {
   return tensor.to(at::kDouble, /*non_blocking=*/false, /*copy=*/true);
 }
@@ -305,19 +311,17 @@ bool is_outside_training(const Frame& frame) {
   return frame.phase == static_cast<uint8_t>(Phase::kLoad);
 }
 
-// What of a tensor is looked at: all of a small one, a run of a large one's numbers. False: the
-// call cannot be computed again.
+// False: the call cannot be computed again.
 bool take_part(ShadowCall& call, const Tensor& whole, Tensor* out) {
   if (!is_shadowable(whole)) return false;
-  *out = whole;
   if (call.is_corner) {
     *out = corner_of(whole, static_cast<int64_t>(call.stack.size()));
     return whole.is_cpu();
   }
+  *out = part_of(whole);
+  if (!out->defined()) return false;
   if (!is_large(whole)) return !call.is_sampled || whole.numel() == 1;
-  if (!whole.is_contiguous()) return false;
   if (call.sizes.empty()) call.sizes = whole.sizes().vec();
-  *out = sample_of(whole);
   return call.sizes == whole.sizes().vec();
 }
 
@@ -545,9 +549,8 @@ void report_damaged(const OpInfo& op, c10::ArrayRef<const IValue> inputs, Arriva
     if (!tensor.has_storage()) return false;
     const auto found = shadows().of.find(tensor.storage().unsafeGetStorageImpl());
     if (found == shadows().of.end() || found->second.damages.empty()) return false;
-    const bool is_known = is_shadowable(tensor) && (!is_large(tensor) || tensor.is_contiguous());
-    const Tensor part = is_known && is_large(tensor) ? sample_of(tensor) : tensor;
-    Shadow* shadow = is_known ? find_shadow(part) : nullptr;
+    const Tensor part = is_shadowable(tensor) ? part_of(tensor) : Tensor();
+    Shadow* shadow = part.defined() ? find_shadow(part) : nullptr;
     const double off = shadow ? off_of(*shadow, part) : found->second.off;
     report(found->second.damages, {arrival, off, signature});
     return false;
@@ -710,9 +713,9 @@ void judge(ShadowCall& call, const ShadowCall& before, const Frame& frame, const
            const Tensor& computed) {
   if (!given.defined() || !computed.defined() || !is_shadowable(given)) return;
   if (call.is_corner) return judge_whole(call, frame, corner_of(corner_of(given, 0), 1), computed);
-  if (is_large(given) && !given.is_contiguous()) return;
-  const Tensor actual = is_large(given) ? sample_of(given) : given;
-  const Tensor right = is_large(computed) ? sample_of(computed.contiguous()) : computed;
+  const Tensor actual = part_of(given);
+  if (!actual.defined()) return;
+  const Tensor right = part_of(is_large(computed) ? computed.contiguous() : computed);
   if (is_op(frame, {"aten::_unique2", "aten::unique_dim", "aten::unique_consecutive"})) {
     if (actual.numel() * 10 < right.numel() * 9)
       note(frame, static_cast<double>(right.numel()), static_cast<double>(actual.numel()));
@@ -805,7 +808,7 @@ struct LaterCall {
 namespace {
 
 // A tensor of the CPU beside one on a GPU: the program may change it before the other has arrived.
-Tensor copy_with_shadow(const Tensor& tensor) {
+Tensor copy_with_shadow(const Tensor& tensor, bool follows) {
   Tensor copy = tensor.clone();
   Shadow* shadow = tensor.is_floating_point() ? find_shadow(tensor) : nullptr;
   if (!shadow) return copy;
@@ -813,6 +816,8 @@ Tensor copy_with_shadow(const Tensor& tensor) {
   const double off = shadow->off;
   Shadow* kept = keep_shadow(copy, values_of(*shadow, tensor));
   if (kept) kept->damages = damages, kept->off = off;
+  Shadow* original = kept && follows ? find_shadow(tensor) : nullptr;
+  if (original) original->is_read = true;  // its damage goes on in the copy
   return copy;
 }
 
@@ -822,7 +827,8 @@ bool take_inputs(LaterCall& later, Snapshot& snapshot, c10::ArrayRef<const IValu
     *out = Tensor();
     if (!whole.defined()) return true;
     if (!take_part(later.call, whole, &part)) return false;
-    *out = part.is_cuda() ? snapshot.add(part, /*keep=*/false) : copy_with_shadow(part);
+    *out = part.is_cuda() ? snapshot.add(part, /*keep=*/false)
+                          : copy_with_shadow(part, later.call.follows);
     return out->defined();
   };
   for (const IValue& value : inputs) {
@@ -840,10 +846,8 @@ c10::ArrayRef<const IValue> as_array(const std::vector<IValue>& values) {
 // As they were last, of tensors that have a stand-in.
 std::vector<IValue> known_of(c10::ArrayRef<const IValue> inputs) {
   const auto make = [&](const Tensor& tensor, Tensor* out) {
-    const bool is_sampled = tensor.defined() && is_large(tensor) && tensor.is_contiguous();
-    *out = tensor.defined() && tensor.is_cuda()
-               ? stand_in_of(is_sampled ? sample_of(tensor) : tensor)
-               : Tensor();
+    const Tensor part = tensor.defined() && tensor.is_cuda() ? part_of(tensor) : Tensor();
+    *out = part.defined() ? stand_in_of(part) : Tensor();
     return true;
   };
   std::vector<IValue> known;
@@ -855,14 +859,11 @@ std::vector<IValue> known_of(c10::ArrayRef<const IValue> inputs) {
   return known;
 }
 
-// As report_damaged(); of tensors on a GPU once all before it is known.
+// As report_damaged(); of tensors on a GPU once all before it is known, which have no shadow now.
 void report_at(const OpInfo& op, c10::ArrayRef<const IValue> inputs, Arrival arrival,
                uint32_t signature) {
-  if (!any_tensor(op, inputs, is_cuda)) {
-    if (shadows().damaged != 0) report_damaged(op, inputs, arrival, signature);
-    return;
-  }
-  if (!any_tensor(op, inputs, may_have_shadow_now)) return;
+  if (shadows().damaged != 0) report_damaged(op, inputs, arrival, signature);
+  if (!any_tensor(op, inputs, is_cuda) || !any_tensor(op, inputs, may_have_shadow_now)) return;
   do_later(nullptr, [&op, known = known_of(inputs), arrival, signature] {
     report_damaged(op, as_array(known), arrival, signature);
   });
@@ -890,6 +891,7 @@ bool begin_on_gpu(ShadowCall& call, const Frame& frame, bool is_computed, bool i
     }
   }
   if (!any_tensor(*frame.op, inputs, may_have_shadow_now)) return false;
+  lose_trail(call, frame, inputs);
   later->call = call;
   later->inputs = known_of(inputs);
   do_later(nullptr, [later] { lose_trail(later->call, later->frame, as_array(later->inputs)); });
@@ -900,8 +902,8 @@ void take_outputs(LaterCall& later, Snapshot& snapshot, const std::vector<IValue
   const auto make = [&](const Tensor& whole, Tensor* out) {
     *out = whole.defined() && whole.is_cpu() ? whole : Tensor();
     if (!whole.defined() || whole.is_cpu() || !is_shadowable(whole)) return true;
-    if (is_large(whole) && !whole.is_contiguous()) return true;
-    *out = snapshot.add(is_large(whole) ? sample_of(whole) : whole, /*keep=*/true);
+    const Tensor part = part_of(whole);
+    if (part.defined()) *out = snapshot.add(part, /*keep=*/true);
     return true;
   };
   for (const IValue& value : outputs) {
@@ -914,7 +916,7 @@ void take_outputs(LaterCall& later, Snapshot& snapshot, const std::vector<IValue
 void end_on_gpu(ShadowCall& call, const Frame& frame, const c10::OperatorHandle& handle,
                 const std::vector<IValue>& outputs) {
   std::shared_ptr<LaterCall> later = call.later;
-  if (!later) {  // a factory was given no tensors
+  if (!later) {  // a factory was given no tensors, and a copy to the GPU none of a GPU
     later = std::make_shared<LaterCall>();
     later->call = std::move(call);
     later->frame = frame;
