@@ -34,7 +34,7 @@ def literals(source):
 
 def is_sentence(text):
     words = re.findall(r"[A-Za-z][a-z']+", text)
-    is_code = re.search(r"#include|\bop \w+::|CREATE TABLE|EXPECT ", text)
+    is_code = re.search(r"#include|\bop \w+::|CREATE TABLE|EXPECT |__global__", text)
     return len(words) >= 3 and bool(re.search(r"[a-z,:;] [a-z{]", text)) and not is_code
 
 
