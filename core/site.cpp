@@ -32,6 +32,8 @@ bool is_users_own(const Site& site) {
 std::string at_place(const Site& site) {
   const std::string where = place(site);
   if (where.empty()) return "";
+  if (site.caller.known())
+    return fmt::format(" at {}, called from {}", where, text_of(site.caller));
   if (!site.line.known() || is_users_own(site)) return " at " + where;
   return fmt::format(" at {}, called from {}", text_of(site.inner), where);
 }

@@ -36,10 +36,13 @@ struct SourceLine {
 
 // A line is the user's own where there is one (outside site-packages and LibTorch): the line that
 // they can edit. The inner line is the innermost one outside of torch, in diffusers, say; it equals
-// the line when no library lies between.
+// the line when no library lies between. In an extension of a Python program, the line is C++ and
+// the caller is the line of Python that called it; without debug information, the line is Python's
+// and the inner one has the name of the function.
 struct Site {
   SourceLine line;
   SourceLine inner;
+  SourceLine caller;
   std::string module;        // "unet.time_embedding.linear_1"; empty outside of every module
   std::string module_class;  // "Linear"
   Phase phase = Phase::kUnknown;
@@ -50,7 +53,8 @@ struct Site {
 // "/home/me/train.py:91", the user's line; "" when it is not known. Reports show such a path as
 // they show all (reports/formatting.h, shorten_paths).
 std::string place(const Site& site);
-// " at train.py:91", or in a library " at embeddings.py:12, called from train.py:91"; or "".
+// " at train.py:91", or in a library " at embeddings.py:12, called from train.py:91", and in an
+// extension; or "".
 std::string at_place(const Site& site);
 // The line lies in a package that pip or the system installed.
 bool is_installed(const SourceLine& line);

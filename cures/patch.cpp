@@ -171,6 +171,7 @@ static Json question_of(const Finding& finding, const Cure& cure, const Run& run
                    {"module", ""},
                    {"module_class", ""},
                    {"calls", Json::array()}};
+  if (rules::is_cpp_file(cure.where.file)) question["cpp"] = dtype_name(cure.dtype);
   const OpCall* call = run.call(cure.call);
   if (call == nullptr) return question;
   question["module"] = call->site.module;
@@ -238,6 +239,7 @@ static Json ask(const std::string& python, const Json& question) {
   return Json::parse(ask_python(python,
                                 {{"write_cure.py", embedded::kWriteCureScript},
                                  {"demerits.py", embedded::kDemeritsScript},
+                                 {"extension.py", embedded::kExtensionScript},
                                  {"statement.py", embedded::kStatementScript},
                                  {"source.py", embedded::kSourceScript}},
                                 question.dump()));

@@ -22,6 +22,7 @@
 #include "platform/temporary_folder.h"
 #include "platform/text.h"
 #include "reports/judging/judged_report.h"
+#include "rules/engine/formatting.h"
 
 namespace fs = std::filesystem;
 using Clock = std::chrono::steady_clock;
@@ -68,6 +69,11 @@ class Attempt {
       add_preload(environment, preloadable(replace_library(), folder_.path()));
       set_variable(environment, "DTYPECHECK_REPLACE", write_sources(patch));
     }
+    const bool changes_extension =
+        std::any_of(patch.edits.begin(), patch.edits.end(),
+                    [](const SourceEdit& edit) { return rules::is_cpp_file(edit.file); });
+    if (changes_extension)  // one that is built while the program runs, by the dates of its sources
+      set_variable(environment, "TORCH_EXTENSIONS_DIR", in_folder("extensions"));
     // A compiled graph is found again by what it computes, not by what a changed fake kernel says.
     set_variable(environment, "TORCHINDUCTOR_FX_GRAPH_CACHE", "0");
     set_variable(environment, "TORCHINDUCTOR_AUTOGRAD_CACHE", "0");

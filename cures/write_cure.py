@@ -7,7 +7,7 @@ QUESTION: {"questions": [[cure, …], …], "names", "signs", "dimension_first",
         is {"path", "file", "cell", "line", "extent", "kind", "dtype", "from", …} as cures/patch.cpp writes it: what the
         trace knows of the call that the cure is about; "base": [{"path", "text"}, …] are sources that ran in place of files
         "results": {file: [[line, column, end line, end column, dtype], …]} and "parameters": {root module: {name: dtype}}, as
-        cures/known_dtypes.h has them
+        cures/known_dtypes.h has them; of a C++ source "cpp" is the dtype's name there
 ANSWER:   for each question {"ways": [{"edits": [{"path", "line", "column", "old", "new"}, …], "demerits": {…}}, …]}, the best way first, each with
         all cures in it, as edits of what ran; or {"reason"}: why one could not be placed surely. demerits.py counts the demerits
 
@@ -24,6 +24,7 @@ import sys
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from demerits import demerits  # noqa: E402
+from extension import Extension  # noqa: E402
 from source import Notebook, Source, Unplaced, change_between, edit_of, read  # noqa: E402
 from statement import (CASTS, DTYPE_KEYWORDS, DTYPES, FACTORIES, FUNCTIONS, SIGNS, Site, binder_of, blocks,  # noqa: E402
                        calls_in, dotted, head_nodes, import_of_torch, index_of, is_cast, is_compound, is_loaded, is_name, last_part, names_bound,
@@ -541,9 +542,12 @@ def fit_number(site):
             given = [(call, k.value) for call in calls_in(nodes) for k in call.keywords
                      if site.is_called(op, call) and k.arg in ("value", "fill_value")]
             found = given or [(call, call.args[-1]) for call in calls_in(nodes) if call.args and site.is_called(op, call) and
-                              is_name(call.args[-1]) and op.strip("_") in ("masked_fill", "fill", "full", "full_like", "new_full")]
+                              is_named_number(call.args[-1]) and op.strip("_") in ("masked_fill", "fill", "full", "full_like", "new_full")]
         if len(found) == 1:
             break
+    filled = filled_by(site.statement)
+    if not found and filled is not None:
+        found = [(None, site.statement.value)]
     if len(found) != 1:
         raise Unplaced("the number does not stand on the line once")
     call, number = found[0]
@@ -552,11 +556,22 @@ def fit_number(site):
     end = "min" if site.cure["value"] < 0 else "max"
     ways = [[site.source.replaced(number, f"{torch or 'torch'}.{info}({torch or 'torch'}.{site.cure['dtype']}).{end}"),
              *([] if torch else [import_of_torch(site.source)])]]
-    is_method = isinstance(call.func, ast.Attribute) and not site.is_function(call) and is_name(call.func.value)
-    if is_method and torch:
-        text = f"{torch}.{info}({site.source.text(call.func.value)}.dtype).{end}"
-        ways.insert(0, [site.source.replaced(number, text)])
+    is_method = call is not None and isinstance(call.func, ast.Attribute) and not site.is_function(call)
+    filled = call.func.value if is_method else filled if call is None else None
+    if filled is not None and is_name(filled) and torch:
+        ways.insert(0, [site.source.replaced(number, f"{torch}.{info}({site.source.text(filled)}.dtype).{end}")])
     return ways
+
+
+def is_named_number(node):
+    return is_name(node.operand if isinstance(node, ast.UnaryOp) else node)
+
+
+def filled_by(statement):
+    """x of `x[:, 0] = -LARGE`, or None."""
+    is_fill = isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Subscript)
+    is_number = is_fill and (constant_of(statement.value) is not None or is_named_number(statement.value))
+    return statement.targets[0].value if is_number else None
 
 
 def constant_of(node):
@@ -939,12 +954,17 @@ def joined_regions(sites):
 
 def write(question):
     base = {file["path"]: file for file in question.get("base", [])}
-    files, all_ways, sites = {}, [], []
+    files, extensions, all_ways, sites = {}, {}, [], []
     for cure in question["cures"]:
         key = (cure["path"], cure.get("cell"))
+        text = base.get(cure["path"], {}).get("text")
+        if "cpp" in cure:
+            extensions.setdefault(key, Extension(cure, text))
+            all_ways.append((key, extensions[key].ways(cure)))
+            continue
         if key not in files:
             results = question.get("results", {}).get(cure.get("file"), ())
-            files[key] = File(cure, base.get(cure["path"], {}).get("text"), results)
+            files[key] = File(cure, text, results)
         sites.append((key, Site(files[key].source, cure, question)))
     if len({path for path, _ in files}) != len(files):
         raise Unplaced("several cells of one notebook")
@@ -959,15 +979,16 @@ def write(question):
         all_ways.append((key, change(site)))
     answers, reason = [], None
     for number in range(max(len(ways) for _, ways in all_ways)):
-        edits = {key: [] for key in files}
+        edits = {key: [] for key in (*files, *extensions)}
         for key, ways in all_ways:
             edits[key].extend(ways[min(number, len(ways) - 1)])
         try:
-            changed = [(files[key].source, *files[key].changed(made)) for key, made in edits.items()]
+            changed = [(files[key].source, *files[key].changed(edits[key])) for key in files]
         except Unplaced as one:
             reason = reason or one
             continue
-        answer = {"edits": [edit for _, made, _ in changed for edit in made],
+        in_cpp = [edit for key in extensions for edit in extensions[key].edits(edits[key])]
+        answer = {"edits": [*(edit for _, made, _ in changed for edit in made), *in_cpp],
                   "demerits": demerits([(source, tree) for source, _, tree in changed])}
         if answer["edits"] not in [other["edits"] for other in answers]:
             answers.append(answer)

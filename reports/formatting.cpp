@@ -72,7 +72,7 @@ using Replacements = std::vector<std::pair<std::string, std::string>>;
 Replacements replacements_in(const Report& report) {
   std::set<std::string> files;
   for (const OpCall& call : report.run.calls) {
-    for (const SourceLine* line : {&call.site.line, &call.site.inner}) {
+    for (const SourceLine* line : {&call.site.line, &call.site.inner, &call.site.caller}) {
       if (line->file.find('/') != std::string::npos) files.insert(line->file);
     }
   }

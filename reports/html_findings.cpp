@@ -98,12 +98,16 @@ class FindingCards {
     part("when", when(report_, finding));
     html_.close("p").line();
     if (!(finding.site.line == above_)) excerpt(finding.site.line);
-    if (!has_inner(finding.site)) return;
-    html_.open("p", "where inner").text("inside ");
-    part("place", place(report_, finding.site.inner));
-    if (finding.site.inner.known()) part("function", finding.site.inner.function);
+    if (has_inner(finding.site)) around("inside ", finding.site.inner);
+    if (finding.site.caller.known()) around("called from ", finding.site.caller);
+  }
+
+  void around(const char* how, const SourceLine& line) {
+    html_.open("p", "where inner").text(how);
+    part("place", place(report_, line));
+    if (line.known()) part("function", line.function);
     html_.close("p").line();
-    excerpt(finding.site.inner);
+    excerpt(line);
   }
 
   void part(const char* classes, const std::string& text) {

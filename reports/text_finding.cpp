@@ -51,7 +51,8 @@ class FullFinding {
     say_fix();
     say_places();
     if (call != nullptr) say_outcome(*call);
-    if (has_inner(finding_.site)) say_inner(finding_.site);
+    if (has_inner(finding_.site)) say_line("inside", finding_.site.inner);
+    if (finding_.site.caller.known()) say_line("called from", finding_.site.caller);
     add_all(operands.others);
     say_labelled("why", finding_.why);
     say_other_cures();
@@ -150,15 +151,16 @@ class FullFinding {
     return mark.size() > columns_ - 4 && report_.shortens ? "" : mark;
   }
 
-  // Where the op is, in a library.
-  void say_inner(const Site& site) {
-    std::string text = "inside " + place(report_, site.inner);
-    const bool has_function = site.inner.known() && !site.inner.function.empty();
-    const std::string function = has_function ? printable(site.inner.function) : "";
+  // Where the op is in a library, or who called the extension that it is in.
+  void say_line(std::string_view how, const SourceLine& line) {
+    std::string text = fmt::format("{} {}", how, place(report_, line));
+    if (!line.known()) text += " (built without -g)";
+    const bool has_function = line.known() && !line.function.empty();
+    const std::string function = has_function ? printable(line.function) : "";
     const size_t width = display_width(text) + 2 + display_width(function);
     const bool fits = !report_.shortens || width <= columns_ - 8;
     if (has_function && fits) text += "  " + function;
-    add("        " + link(report_, paint_.dim(fitted(report_, text, kLongestName)), site.inner));
+    add("        " + link(report_, paint_.dim(fitted(report_, text, kLongestName)), line));
     if (has_function && !fits) add("          " + paint_.dim(shorten(function, columns_ - 10)));
   }
 

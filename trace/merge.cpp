@@ -102,7 +102,7 @@ class Names {
 
   uint32_t site(const Site& site) {
     const SiteKey key{line(site.line), line(site.inner), string(site.module),
-                      string(site.module_class)};
+                      string(site.module_class), line(site.caller)};
     return sites_.emplace(key, static_cast<uint32_t>(sites_.size() + 1)).first->second;
   }
 
@@ -123,14 +123,14 @@ class Names {
     for (const auto& [id, key] : by_id(sites_)) {
       SiteRecord record{};
       record.id = id;
-      std::tie(record.line, record.inner, record.module, record.module_class) = key;
+      std::tie(record.line, record.inner, record.module, record.module_class, record.caller) = key;
       write(record, Kind::kSite);
     }
   }
 
  private:
-  using LineKey = std::tuple<uint32_t, uint32_t, int32_t, uint64_t>;   // as in LineRecord
-  using SiteKey = std::tuple<uint32_t, uint32_t, uint32_t, uint32_t>;  // as in SiteRecord
+  using LineKey = std::tuple<uint32_t, uint32_t, int32_t, uint64_t>;             // as in LineRecord
+  using SiteKey = std::tuple<uint32_t, uint32_t, uint32_t, uint32_t, uint32_t>;  // as in SiteRecord
 
   uint32_t line(const SourceLine& line) {
     if (line == SourceLine{}) return 0;

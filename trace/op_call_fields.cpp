@@ -224,6 +224,11 @@ bool print_inside(const OpCall& call, std::string& out) {
 }
 void parse_inside(TextCursor& cursor, OpCall& call) { parse_place(cursor, call.site.inner); }
 
+bool print_caller(const OpCall& call, std::string& out) {
+  return print_place(call.site.caller, out);
+}
+void parse_caller(TextCursor& cursor, OpCall& call) { parse_place(cursor, call.site.caller); }
+
 std::string at_cell(const OpCall& call, const PathText& path) {
   return place_text(call.site.line, path);
 }
@@ -652,6 +657,7 @@ constexpr Field kFields[] = {
     {"served",     kFlag,  print_served,     parse_served,     kText,   nullptr},
     {"at",         kValue, print_at,         parse_at,         kLines,  site_json,        "place",    at_cell},
     {"inside",     kValue, print_inside,     parse_inside,     kText,   nullptr,          "inner",    inside_cell},
+    {"caller",     kValue, print_caller,     parse_caller,     kText,   nullptr},
     {"in",         kValue, print_module,     parse_module,     kText,   nullptr,          "module",   module_cell},
     {"phase",      kValue, print_phase,      parse_phase,      kText,   nullptr,          "phase",    phase_cell},
     {"step",       kValue, print_steps,      parse_steps,      kLines,  last_step_json,   "steps",    steps_cell},
@@ -844,6 +850,7 @@ Json location_json(const Site& site, uint32_t step, const PathText& path) {
   location["phase"] = phase_name(site.phase);
   location["step"] = step;
   location["inner"] = has_inner(site) ? line_json(site.inner, path) : Json();
+  if (site.caller.known()) location["caller"] = line_json(site.caller, path);
   return location;
 }
 

@@ -81,9 +81,10 @@ size_t memory_of(const SourceLine& line) { return line.file.size() + line.functi
 size_t memory_of(const OpCall& call) {
   size_t bytes = sizeof(OpCall) + memory_of(call.operands) + memory_of(call.results) +
                  memory_of(call.site.line) + memory_of(call.site.inner) +
-                 memory_of(call.autocast.entered) + call.site.module.size() +
-                 call.site.module_class.size() + call.op.size() + call.overload.size() +
-                 call.error.size() + call.error_type.size() + call.group.size();
+                 memory_of(call.site.caller) + memory_of(call.autocast.entered) +
+                 call.site.module.size() + call.site.module_class.size() + call.op.size() +
+                 call.overload.size() + call.error.size() + call.error_type.size() +
+                 call.group.size();
   for (const ScalarArgument& scalar : call.scalars) bytes += sizeof(scalar) + scalar.name.size();
   return bytes;
 }

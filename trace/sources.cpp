@@ -51,6 +51,7 @@ Lines lines_of(const Run& run) {
   }
   for (const OpCall& call : run.calls) {
     add(call.site.line);
+    add(call.site.caller);
     if (call.outcome != Outcome::kReturned) add(call.site.inner);
     add(call.autocast.entered);
   }

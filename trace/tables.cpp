@@ -8,6 +8,9 @@
 namespace dtypecheck::trace {
 namespace {
 
+constexpr std::string_view kLibraryNamespaces[] = {
+    "at::", "c10::", "torch::", "std::", "pybind11::"};
+
 // Fills a table with the records of one kind; those with an id that cannot be are left out.
 template <typename Record>
 void add_ids(const TraceBytes& bytes, const TraceRecords& records, Kind kind, const char* what,
@@ -80,6 +83,8 @@ Site SiteTable::read_site(size_t offset) {
   Site site;
   site.line = line(record.line);
   site.inner = line(record.inner);
+  site.caller = line(record.caller);
+  if (site.caller.known() && !site.line.known()) site.line = std::exchange(site.caller, {});
   site.module = strings_.text(record.module, "a module");
   site.module_class = strings_.text(record.module_class, "a module's class");
   return site;
@@ -115,20 +120,32 @@ SourceLine SiteTable::read_line(size_t offset) {
   return line;
 }
 
-// The first address from the innermost on that has a line; what is known of the innermost when none
-// has.
+// "plugin.so: at::zeros+0x1a2": of a header of LibTorch or the C++ library, compiled into the
+// plugin.
+static bool is_function_of_library(std::string_view text) {
+  const size_t colon = text.find(": ");
+  if (colon == text.npos) return false;
+  const std::string_view name = text.substr(colon + 2);
+  return std::any_of(std::begin(kLibraryNamespaces), std::end(kLibraryNamespaces),
+                     [&](std::string_view space) { return name.starts_with(space); });
+}
+
+// The first address from the innermost on that has a line; when none has, what is known of the
+// first that is not a library's.
 SourceLine SiteTable::read_address(const LineRecord& innermost) {
   constexpr int kMaxCallers = 16;
   LineRecord record = innermost;
+  uint64_t of_user = 0;
   for (int i = 0; i < kMaxCallers && record.address != 0; ++i) {
     const SourceLine& line = resolve_once(record.address);
     if (line.known()) return line;
+    if (of_user == 0 && !is_function_of_library(line.function)) of_user = record.address;
     const uint32_t caller = static_cast<uint32_t>(std::max(record.line, 0));
     const size_t offset = caller < record.id ? line_ids_.offset_of(caller) : 0;
     if (offset == 0) break;
     record = bytes_.load<LineRecord>(offset);
   }
-  return resolve_once(innermost.address);
+  return resolve_once(of_user ? of_user : innermost.address);
 }
 
 const SourceLine& SiteTable::resolve_once(uint64_t address) {

@@ -240,8 +240,8 @@ const OpCall* RunIndex::autocast_before(const OpCall& call) const {
 }
 
 RunIndex::Place RunIndex::place_of(const OpCall& call) {
-  const auto& [line, inner, module, module_class, phase] = call.site;
-  return {call.process, call.op, line.file, line.line, inner.file, inner.line, module};
+  const SourceLine &line = call.site.line, &inner = call.site.inner;
+  return {call.process, call.op, line.file, line.line, inner.file, inner.line, call.site.module};
 }
 
 OpCallId RunIndex::first_read_in_float(uint32_t process, const std::string& parameter) const {

@@ -517,6 +517,9 @@ def main(args):
                 ("^", "sub", "a = m - n", "a = m ^ n", {}), ("~", "sub", "a = 1 - m", "a = ~m", {}),
                 ("number", "masked_fill", "s = s.masked_fill(m, -1e9)", "s = s.masked_fill(m, torch.finfo(s.dtype).min)",
                  {"value": -1e9, "dtype": "float16"}),
+                ("number", "masked_fill", "s = s.masked_fill(m, -LARGE)", "s = s.masked_fill(m, torch.finfo(s.dtype).min)",
+                 {"value": -1e20}),
+                ("number", "fill_", "s[:, :, self.pad] = -LARGE", "s[:, :, self.pad] = torch.finfo(s.dtype).min", {"value": -1e20}),
                 ("number", "masked_fill", "s = s.masked_fill(m, self.low)", "s = s.masked_fill(m, torch.finfo(s.dtype).min)",
                  {"value": -1e9, "dtype": "float16"}),
                 ("gradient", "python::f", "p.grad = g", "p.grad = g.to(p.dtype)", {}),
@@ -675,6 +678,55 @@ def main(args):
         cure = dict(op="_to_copy", operand="", dtype="bfloat16", use=use)
         self.assertIn("states * mask.view(-1).to(states.dtype)", self.ways(text, 3, "cast result", **cure)[0])
         self.assertNotIn("states.dtype", self.ways(text.replace("states,", ""), 3, "cast result", **cure)[0])
+
+    # ---- C++ of an extension
+
+    HEAD = "at::Tensor pooled(at::Tensor rows, at::Tensor index, int64_t count) {\n"
+
+    def in_cpp(self, text, line, kind, **cure):
+        """The lines behind the head as each way changes them."""
+        self.path.write_text(self.HEAD + text)
+        cure = self.cure(line, kind, cpp="BFloat16", dtype="bfloat16", before="float32", **cure)
+        ways = write_cure.write({"cures": [cure], **TABLES})["ways"]
+        return [applied(self.path.read_text(), way["edits"])[len(self.HEAD):] for way in ways]
+
+    def test_a_factory_in_cpp_gets_the_options_of_what_it_meets(self):
+        use = {"line": 3, "others": [[{"op": "index_add_", "operand": "source", "arguments": ["self", "index", "source"]}]]}
+        meets = "  out.index_add_(0, index, rows);  // out.index_add_(1, x, y)\n"
+        for before, after in (("at::zeros({count, rows.size(1)})", ["at::zeros({count, rows.size(1)}, rows.options())",
+                                                                    "at::zeros({count, rows.size(1)}, at::kBFloat16)"]),
+                              ("torch::zeros({count, 4}, torch::kFloat)", ["torch::zeros({count, 4}, rows.scalar_type())",
+                                                                           "torch::zeros({count, 4}, torch::kBFloat16)"]),
+                              ("torch::zeros({count}, at::dtype(at::kFloat32).device(rows.device()))",
+                               ["torch::zeros({count}, at::dtype(rows.scalar_type()).device(rows.device()))",
+                                "torch::zeros({count}, at::dtype(torch::kBFloat16).device(rows.device()))"]),
+                              ("torch::zeros({count}, index.options())", ["torch::zeros({count}, index.options().dtype(rows.scalar_type()))",
+                                                                          "torch::zeros({count}, index.options().dtype(torch::kBFloat16))"])):
+            with self.subTest(before):
+                found = self.in_cpp(f"  auto out = {before};\n{meets}", 2, "cast result", op="zeros", operand="", arguments=(), use=use)
+                self.assertEqual(found, [f"  auto out = {one};\n{meets}" for one in after])
+        # What it meets has no name before it is made.
+        local = "  auto out = at::zeros({count});\n  out.index_add_(0, index, halved(rows));\n"
+        found = self.in_cpp(local, 2, "cast result", op="zeros", operand="", arguments=(), use=use)
+        self.assertEqual(found, [local.replace("{count}", "{count}, at::kBFloat16")])
+
+    def test_an_operand_in_cpp(self):
+        cure = {"op": "addmm", "operand": "mat1", "arguments": ("self", "mat1", "mat2"), "others": ("mat2",)}
+        text = "  return at::addmm(bias,  // one a column\n                   rows + 1, weights[0], 1.0, -1);\n"
+        self.assertEqual(self.in_cpp(text, 2, "cast operand", **cure),
+                         [text.replace("rows + 1", f"(rows + 1).to({dtype})") for dtype in ("weights[0].scalar_type()", "at::kBFloat16")])
+        method = "  state->sums[0].add_(rows, alpha_of(index));\n"
+        cure = {"op": "add_", "operand": "self", "arguments": ("self", "other")}
+        with self.assertRaisesRegex(Unplaced, "not found"):  # three things that may be tensors
+            self.in_cpp(method, 2, "cast operand", **cure)
+        text = method.replace(", alpha_of(index)", "")
+        self.assertEqual(self.in_cpp(text, 2, "cast operand", **cure), [text.replace("[0]", "[0].to(torch::kBFloat16)")])
+
+    def test_no_place_in_cpp(self):
+        for reason, text in (("no call of zeros", "  auto out = make(count);\n"), ("several calls", "  f(at::zeros({1}), at::zeros({2}));\n"),
+                             ("not closed", "  auto out = at::zeros({1};\n"), ("no call of zeros", '  say("at::zeros({1})");\n')):
+            with self.subTest(text), self.assertRaisesRegex(Unplaced, reason):
+                self.in_cpp(text, 2, "cast result", op="zeros", operand="", arguments=())
 
     # ---- sources
 

@@ -533,7 +533,7 @@ trace::SignatureRecord* describe_refusal(ThreadState* state, const python::Refus
   Description description;
   description.operands = describe_locals(refusal.tensors);
   description.op = intern("python::" + refusal.function);
-  description.site = write_site(refusal.site);
+  description.site = write_refusal_site(refusal.site);
   const bool in_forward = site_in_module(description.site) || !tracer.trained.load();
   description.phase = static_cast<uint8_t>(in_forward ? Phase::kForward : Phase::kOptimizer);
   const AutocastBits autocast = autocast_bits(state);

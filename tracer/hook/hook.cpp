@@ -231,7 +231,7 @@ extern "C" __attribute__((visibility("default"))) int dtypecheck_hook_start(
     start_timeline();
     start_threads(stage1->thread_slot);
     start_python();
-    if (!tracer.python) dtypecheck::tracer::native::start();
+    tracer.python ? native::start_below_python() : native::start();
     if (!open_file()) return 1;
     if (tracer.options.keep_going || tracer.options.pretended) start_keep_going();
     fill_header();

@@ -23,6 +23,7 @@
 #include "tracer/hook/values.h"
 #include "tracer/hook/weight_moves.h"
 #include "tracer/keep_going/keep_going.h"
+#include "tracer/native/native_sites.h"
 
 namespace dtypecheck {
 namespace tracer {
@@ -100,12 +101,17 @@ bool is_from_worker(const ThreadState* state, const at::RecordFunction& fn) {
   return storage.data_ptr().get_deleter() != c10::GetAllocator(c10::DeviceType::CPU)->raw_deleter();
 }
 
+// The user's own C++ runs in this op.
+inline bool is_of_extension(const Frame* parent) {
+  return parent && parent->op && parent->op->may_call_anything && native::has_extensions();
+}
+
 inline bool is_dropped(const ThreadState* state, const OpInfo& op, const Frame* parent,
                        const at::RecordFunction& fn) {
   const bool is_nested = parent && parent->op;
   if (op.interest >= Interest::kNever)
     return op.interest == Interest::kNever || is_nested || is_from_worker(state, fn);
-  if (!is_nested) return false;
+  if (!is_nested || is_of_extension(parent)) return false;
   return op.interest == Interest::kTopLevel || parent->op->speaks_for_inner ||
          converts_number(op, fn);
 }
@@ -125,8 +131,8 @@ inline bool is_of_engine(ThreadState* state, const Frame* parent) {
   return false;
 }
 
-// What an op calls is called from where the op was; what an autograd node calls, from where its
-// forward was.
+// What an op of LibTorch calls is called from where the op was; what an autograd node calls, from
+// where its forward was.
 inline void place(ThreadState* state, const Frame* parent, Frame& frame,
                   const at::RecordFunction& fn, c10::ArrayRef<const c10::IValue> inputs,
                   Expected* expected) {
@@ -137,7 +143,9 @@ inline void place(ThreadState* state, const Frame* parent, Frame& frame,
   }
   const bool in_node = in_python_of_node(parent);
   const bool own_place = !parent || in_node;
-  frame.site = own_place || parent->site == 0 ? site_here(state, expected) : parent->site;
+  frame.site = own_place || is_of_extension(parent) || parent->site == 0
+                   ? site_here(state, expected)
+                   : parent->site;
   frame.phase = own_place ? phase_of(state, *frame.op, inputs, fn.seqNr(), frame.site, in_node)
                           : parent->phase;
 }

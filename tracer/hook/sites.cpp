@@ -39,14 +39,15 @@ uint32_t write_address(uint64_t address, uint32_t caller) {
   return record->id;
 }
 
-uint32_t write_record(uint32_t line, uint32_t inner, uint32_t module, uint32_t module_class) {
+uint32_t write_record(uint32_t line, uint32_t inner, uint32_t module, uint32_t module_class,
+                      uint32_t caller) {
   auto* record = tracer.file.reserve<trace::SiteRecord>(trace::Kind::kSite);
   if (!record) return 0;
   record->line = line;
   record->inner = inner;
   record->module = module;
   record->module_class = module_class;
-  record->reserved = 0;
+  record->caller = caller;
   tracer.file.commit(record->header);
   return record->id;
 }
@@ -67,7 +68,8 @@ void write_mapping(uint64_t address) {
   tracer.file.commit(record->header);
 }
 
-uint32_t native_site() {
+// Of the innermost frame of C++; 0 where none is the user's.
+uint32_t write_addresses() {
   native::rescan();
   uint64_t addresses[native::kKeyFrames];
   uint32_t line = 0;
@@ -75,31 +77,52 @@ uint32_t native_site() {
     write_mapping(addresses[i]);
     line = write_address(addresses[i], line);
   }
-  return line ? write_record(line, line, 0, 0) : 0;
+  return line;
 }
 
-uint32_t python_site(const python::Walk& walk) {
-  python::Site site;
-  return python::resolve(walk, &site) ? write_site(site) : 0;
+uint32_t native_site() {
+  const uint32_t line = write_addresses();
+  return line ? write_record(line, line, 0, 0, 0) : 0;
 }
 
 bool same(const python::Line& a, const python::Line& b) {
   return a.line == b.line && a.file == b.file && a.function == b.function;
 }
 
-}  // namespace
-
-uint32_t write_site(const python::Site& site) {
+uint32_t write_python_site(const python::Site& site, uint32_t line, uint32_t inner,
+                           uint32_t caller) {
   for (const python::Cell& cell : site.new_cells)
     write_fact(FactKey::kCell, cell.name, cell.source);
-  const uint32_t line = write_line(site.line);
-  const uint32_t inner = same(site.line, site.inner) ? line : write_line(site.inner);
-  const uint32_t id = write_record(line, inner, intern(site.module), intern(site.module_class));
+  const uint32_t id =
+      write_record(line, inner, intern(site.module), intern(site.module_class), caller);
   if (id == 0) return 0;
   const uint32_t work = site.work == python::Work::kOptimizer ? kSiteInOptimizer
                         : site.work == python::Work::kClosure ? kSiteInClosure
                                                               : 0;
   return id | work | (site.module_class.empty() ? 0 : kSiteInModule);
+}
+
+// `native`: the line of an extension that Python called, or 0.
+uint32_t write_site(const python::Site& site, uint32_t native) {
+  const uint32_t line = write_line(site.line);
+  if (native) return write_python_site(site, native, native, line);
+  const uint32_t inner = same(site.line, site.inner) ? line : write_line(site.inner);
+  return write_python_site(site, line, inner, 0);
+}
+
+uint32_t python_site(const python::Walk& walk, bool in_extension) {
+  python::Site site;
+  if (!python::resolve(walk, &site)) return 0;
+  return write_site(site, in_extension ? write_addresses() : 0);
+}
+
+}  // namespace
+
+uint32_t write_refusal_site(const python::Site& site) {
+  native::look_for_extensions();
+  const uint32_t native = native::has_extensions() ? write_addresses() : 0;
+  if (native == 0) return write_site(site, 0);
+  return write_python_site(site, write_line(site.line), native, 0);
 }
 
 void forget_sites() {
@@ -110,25 +133,44 @@ void forget_sites() {
 
 namespace {
 
-uint32_t site_of(ThreadState* state, uint64_t key, const python::Walk* walk) {
-  if (const uint32_t site = tracer.sites.find(key)) return site;
+struct Place {
+  python::Walk walk;
+  bool in_python = false, in_extension = false;
+  uint64_t key = 0;
+};
+
+inline void find_extension(Place& place) {
+  const uint64_t key = native::scan_key();
+  place.in_extension = key != 0;
+  if (key) place.key = mix(place.walk.key, key);
+}
+
+uint32_t site_of(ThreadState* state, Place& place) {
+  if (const uint32_t site = tracer.sites.find(place.key)) return site;
   if (!tracer.sites.has_room()) return 0;
   BusyScope busy(state);
-  const uint32_t site = walk ? python_site(*walk) : native_site();
-  if (site) tracer.sites.insert(key, site);
+  if (place.in_python && !native::has_extensions()) {
+    native::look_for_extensions();
+    if (native::has_extensions()) find_extension(place);
+  }
+  const uint32_t site =
+      place.in_python ? python_site(place.walk, place.in_extension) : native_site();
+  if (site) tracer.sites.insert(place.key, site);
   return site;
 }
 
 }  // namespace
 
 uint32_t site_here(ThreadState* state, Expected* expected) {
-  python::Walk walk;
-  const bool in_python = tracer.python && python::walk(&walk);
-  if (tracer.python && !in_python) return 0;  // a thread of LibTorch's own in a Python program
-  const uint64_t key = in_python ? walk.key : native::scan_key();
-  if (key == 0) return 0;
+  Place place;
+  place.in_python = tracer.python && python::walk(&place.walk);
+  if (tracer.python && !place.in_python) return 0;  // LibTorch's own thread in a Python program
+  place.key = place.in_python ? place.walk.key : native::scan_key();
+  if (place.key == 0) return 0;
+  if (place.in_python && native::has_extensions()) find_extension(place);
+  const uint64_t key = place.key;
   if (expected && expected->site_key == key) return expected->site;
-  const uint32_t site = site_of(state, key, in_python ? &walk : nullptr);
+  const uint32_t site = site_of(state, place);
   if (expected && site) {
     expected->site_key = key;
     expected->site = site;

@@ -35,6 +35,9 @@ unsigned long long g_closed = 0;  // libraries closed so far; with the lock
 pid_t g_learner = 0;              // the lock: the process of the thread that holds it
 uint64_t g_epoch = 0;             // how often the table was emptied
 uint64_t g_unwinds = 0;
+bool g_is_below_python = false;
+unsigned long long g_loaded = 0;  // libraries loaded so far, when extensions were looked for
+bool g_has_extensions = false;
 
 struct Entry {
   bool known, is_user;
@@ -93,7 +96,10 @@ bool try_lock() {
 void unlock() { __atomic_store_n(&g_learner, 0, __ATOMIC_RELEASE); }
 
 __attribute__((noinline)) Entry learn(uint64_t address) {
-  const Entry entry = {true, is_user_address(address), find_frame_rule(address)};
+  const Owner owner = owner_of(address);
+  const bool is_last = g_is_below_python && owner == Owner::kInterpreter;
+  const Entry entry = {true, owner == Owner::kUser,
+                       is_last ? FrameRule(FrameRule::kOutermost) : find_frame_rule(address)};
   if (try_lock()) {
     dl_iterate_phdr(forget_if_closed, nullptr);
     insert(address, entry);
@@ -217,7 +223,11 @@ _Unwind_Reason_Code collect(_Unwind_Context* context, void* argument) {
 
 bool is_user(uint64_t address) {
   const Entry entry = find(address);
-  return entry.known ? entry.is_user : is_user_address(address);
+  return entry.known ? entry.is_user : owner_of(address) == Owner::kUser;
+}
+
+bool is_end(uint64_t address) {
+  return g_is_below_python && owner_of(address) == Owner::kInterpreter;
 }
 
 __attribute__((noinline)) Key key_by_unwinding(uint64_t start_sp, uint64_t limit) {
@@ -226,6 +236,7 @@ __attribute__((noinline)) Key key_by_unwinding(uint64_t start_sp, uint64_t limit
   Key key;
   for (int i = 0; i < unwound.count && !key.full(); ++i) {
     const bool in_range = unwound.sps[i] >= start_sp && unwound.sps[i] <= limit;
+    if (is_end(unwound.addresses[i])) break;
     if (in_range) key.add(unwound.addresses[i], is_user(unwound.addresses[i]));
   }
   return key;
@@ -262,6 +273,27 @@ void start() {
   rescan();
 }
 
+void start_below_python() {
+  g_is_below_python = true;
+  count_extensions_alone();
+  start();
+}
+
+bool has_extensions() { return __atomic_load_n(&g_has_extensions, __ATOMIC_RELAXED); }
+
+static int count_loaded(dl_phdr_info* info, size_t, void* count) {
+  *static_cast<unsigned long long*>(count) = info->dlpi_adds;
+  return 1;
+}
+
+void look_for_extensions() {
+  if (has_extensions()) return;
+  unsigned long long loaded = 0;
+  dl_iterate_phdr(count_loaded, &loaded);
+  if (__atomic_exchange_n(&g_loaded, loaded, __ATOMIC_RELAXED) == loaded) return;
+  if (is_extension_loaded()) __atomic_store_n(&g_has_extensions, true, __ATOMIC_RELAXED);
+}
+
 void rescan() {
   if (!try_lock()) return;
   dl_iterate_phdr(forget_if_closed, nullptr);
@@ -273,7 +305,9 @@ int unwind(uint64_t* addresses, int room) {
   _Unwind_Backtrace(collect, &unwound);
   int count = 0;
   for (int i = 0; i < unwound.count && count < room; ++i) {
-    if (is_user_address(unwound.addresses[i])) addresses[count++] = unwound.addresses[i];
+    const Owner owner = owner_of(unwound.addresses[i]);
+    if (g_is_below_python && owner == Owner::kInterpreter) break;
+    if (owner == Owner::kUser) addresses[count++] = unwound.addresses[i];
   }
   return count;
 }

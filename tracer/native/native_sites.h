@@ -9,7 +9,8 @@
 // addresses of earlier, deeper calls survive, and then two lines get one key.
 //
 // What is user code: the program itself and every library that is not LibTorch's, the C/C++ run
-// time's or ours.
+// time's or ours. In a Python program: its extensions, libraries that are linked to LibTorch and
+// that no installed package brought; a walk ends at the interpreter, which called them.
 //
 // C++17, either C++ ABI, no LibTorch. Nothing here throws.
 #pragma once
@@ -27,6 +28,12 @@ struct Mapping {
 
 // Loads what the first unwind needs; call it once, outside of the hot path.
 void start();
+// Of a Python program. Before it, and while no extension is loaded, scan_key() is not to be called.
+void start_below_python();
+// Hot: an extension is loaded, as far as look_for_extensions() has seen. That is cheap as long as
+// no library was loaded since.
+bool has_extensions();
+void look_for_extensions();
 // Forgets what was learned when a library was closed, since another may lie there now. Cheap when
 // none was.
 void rescan();

@@ -12,6 +12,7 @@ namespace native {
 namespace {
 
 char g_program[PATH_MAX] = "";  // of /proc/self/exe
+bool g_extensions_alone = false;
 
 const char* base_name(const char* path) {
   const char* slash = strrchr(path, '/');
@@ -32,8 +33,15 @@ struct Lookup {
   uint64_t address;
   bool is_program;  // it is the first that dl_iterate_phdr names
   Mapping* mapping;
-  bool found, is_user;
+  bool found;
+  Owner owner;
 };
+
+// By pip or with Python, or made by torch.compile.
+bool is_installed(const char* path) {
+  return strstr(path, "-packages/") != nullptr || strstr(path, "/lib-dynload/") != nullptr ||
+         strstr(path, "torchinductor") != nullptr;
+}
 
 // The name of the program itself is empty, unless the loader was started by hand.
 const char* path_of(const dl_phdr_info* info, bool is_program) {
@@ -65,6 +73,13 @@ void describe(const dl_phdr_info* info, const ElfW(Phdr) & segment, bool is_prog
   if (length < sizeof out->path) memcpy(out->path, path, length + 1);
 }
 
+int look_up(dl_phdr_info* info, size_t, void* argument);
+
+// Stage 2 has no name to know it by: it is the library that this function lies in.
+bool is_ours(const dl_phdr_info* info) {
+  return segment_at(info, reinterpret_cast<uint64_t>(&look_up)) != nullptr;
+}
+
 int look_up(dl_phdr_info* info, size_t, void* argument) {
   Lookup& lookup = *static_cast<Lookup*>(argument);
   const bool is_program = lookup.is_program;
@@ -72,16 +87,48 @@ int look_up(dl_phdr_info* info, size_t, void* argument) {
   const ElfW(Phdr)* segment = segment_at(info, lookup.address);
   if (segment == nullptr) return 0;
   lookup.found = true;
-  // Stage 2 has no name to know it by: it is the library that this function lies in.
-  const bool is_ours =
-      !is_program && segment_at(info, reinterpret_cast<uint64_t>(&look_up)) != nullptr;
   const char* path = path_of(info, is_program);
-  lookup.is_user = is_program ? !is_interpreter(path) : !is_ours && is_user_file(path);
+  const bool is_python =
+      is_program ? is_interpreter(path) : starts_with(base_name(path), "libpython");
+  const bool is_user = is_program || (!is_ours(info) && is_user_file(path) &&
+                                      !(g_extensions_alone && is_installed(path)));
+  lookup.owner = is_python ? Owner::kInterpreter : is_user ? Owner::kUser : Owner::kLibrary;
   if (lookup.mapping != nullptr) describe(info, *segment, is_program, lookup.mapping);
   return 1;
 }
 
+bool needs_libtorch(const dl_phdr_info* info) {
+  const ElfW(Dyn)* dynamic = nullptr;
+  for (int i = 0; i < info->dlpi_phnum; ++i)
+    if (info->dlpi_phdr[i].p_type == PT_DYNAMIC)
+      dynamic = reinterpret_cast<const ElfW(Dyn)*>(info->dlpi_addr + info->dlpi_phdr[i].p_vaddr);
+  const char* names = nullptr;
+  for (const ElfW(Dyn)* entry = dynamic; entry && entry->d_tag != DT_NULL; ++entry)
+    if (entry->d_tag == DT_STRTAB) names = reinterpret_cast<const char*>(entry->d_un.d_ptr);
+  for (const ElfW(Dyn)* entry = dynamic; names && entry->d_tag != DT_NULL; ++entry) {
+    const char* name = names + (entry->d_tag == DT_NEEDED ? entry->d_un.d_val : 0);
+    if (starts_with(name, "libtorch") || starts_with(name, "libc10")) return true;
+  }
+  return false;
+}
+
+int find_extension(dl_phdr_info* info, size_t, void* first) {
+  bool& is_program = *static_cast<bool*>(first);
+  const char* path = info->dlpi_name;
+  const bool is_candidate =
+      !is_program && path[0] == '/' && is_user_file(path) && !is_installed(path) && !is_ours(info);
+  is_program = false;
+  return is_candidate && needs_libtorch(info);
+}
+
 }  // namespace
+
+void count_extensions_alone() { g_extensions_alone = true; }
+
+bool is_extension_loaded() {
+  bool is_program = true;
+  return dl_iterate_phdr(find_extension, &is_program) != 0;
+}
 
 void learn_program_path() {
   const ssize_t length = readlink("/proc/self/exe", g_program, sizeof g_program - 1);
@@ -89,14 +136,14 @@ void learn_program_path() {
 }
 
 // A return address may be the first byte after a function that ends with a call.
-bool is_user_address(uint64_t return_address) {
-  Lookup lookup = {return_address - 1, true, nullptr, false, false};
+Owner owner_of(uint64_t return_address) {
+  Lookup lookup = {return_address - 1, true, nullptr, false, Owner::kLibrary};
   dl_iterate_phdr(look_up, &lookup);
-  return lookup.is_user;
+  return lookup.owner;
 }
 
 bool find_mapping(uint64_t address, Mapping* out) {
-  Lookup lookup = {address, true, out, false, false};
+  Lookup lookup = {address, true, out, false, Owner::kLibrary};
   dl_iterate_phdr(look_up, &lookup);
   return lookup.found;
 }

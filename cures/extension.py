@@ -1,0 +1,184 @@
+"""Finds in a C++ source of an extension what a cure changes, and writes it. Calls are found by their names and brackets, which is
+enough where the run says the line: no parser of C++ has to be installed where the program runs.
+
+Edits are as source.py has them.
+"""
+
+import re
+
+from source import Unplaced, edit_of, read
+
+# What is no code: comments and literals, and what is in them.
+NO_CODE = re.compile(rb'//[^\n]*|/\*.*?\*/|R"(\w*)\(.*?\)\1"|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])+\'', re.S)
+CLOSING = {b"(": b")", b"[": b"]", b"{": b"}"}
+OPTIONS = re.compile(rb"options|TensorOptions|dtype\(|\b(?:torch|at|c10)::k[A-Z]|\bopts?\b")
+DTYPE = re.compile(rb"(?:torch|at|c10)::k(?:Double|Half|BFloat16|Float(?:16|32|64)?)\b")
+NAME = re.compile(rb"[A-Za-z_]\w*")
+
+
+class Text:
+    """A C++ source as bytes, and as the same bytes with blanks for what is no code."""
+
+    def __init__(self, path, text=None):
+        self.path = path
+        self.data = read(path) if text is None else text.encode()
+        self.lines = self.data.split(b"\n")
+        self.code = NO_CODE.sub(lambda found: re.sub(rb"[^\n]", b" ", found[0]), self.data)
+
+    def begin_of(self, line):
+        return sum(len(one) + 1 for one in self.lines[:line - 1])
+
+    def place(self, offset):
+        line = self.data.count(b"\n", 0, offset)
+        return line, offset - (self.data.rfind(b"\n", 0, offset) + 1)
+
+    def replaced(self, begin, end, text):
+        return (*self.place(begin), *self.place(end), text)
+
+    def closing(self, at):
+        """Where the bracket at this place is closed."""
+        open_ones = []
+        for i in range(at, len(self.code)):
+            one = self.code[i:i + 1]
+            if one in CLOSING:
+                open_ones.append(CLOSING[one])
+            elif open_ones and one == open_ones[-1]:
+                open_ones.pop()
+                if not open_ones:
+                    return i
+        raise Unplaced("a bracket is not closed")
+
+    def parts(self, begin, end):
+        """(begin, end) of what commas part, without the blanks around it."""
+        cuts, i = [begin - 1], begin
+        while i < end:
+            one = self.code[i:i + 1]
+            i = self.closing(i) if one in CLOSING else i
+            cuts += [i] if one == b"," else []
+            i += 1
+        found = []
+        for first, last in zip(cuts, [*cuts[1:], end]):
+            text = self.code[first + 1:last]
+            if text.strip():
+                found.append((first + 1 + len(text) - len(text.lstrip()), last - len(text) + len(text.rstrip())))
+        return found
+
+    def calls(self, name, line):
+        """The calls of functions and methods of this name that begin on the line, or on one of the three below."""
+        begin = self.begin_of(line)
+        for last in (line, line + 1, line + 3):
+            found = [Call(self, one) for one in re.finditer(rb"\b%s\s*(?:<[^<>;(){}]*>)?\s*\(" % name.encode(), self.code[:self.begin_of(last + 1)])
+                     if one.start() >= begin]
+            if found:
+                return found
+        return []
+
+
+class Call:
+    def __init__(self, text, found):
+        self.text, self.name = text, found.start()
+        self.end = text.closing(found.end() - 1)
+        self.arguments = text.parts(found.end(), self.end)
+
+    def receiver(self):
+        """(begin, end) of `a.b[0]` in `a.b[0].add_(`, or None: of a function."""
+        code, end = self.text.code, self.name
+        dot = 2 if code[end - 2:end] == b"->" else 1 if code[end - 1:end] == b"." else 0
+        if not dot:
+            return None
+        begin = end = end - dot
+        while begin > 0:
+            one = code[begin - 1:begin]
+            if one in (b")", b"]"):
+                begin = next((i for i in range(begin - 1, -1, -1) if code[i:i + 1] in CLOSING and self.text.closing(i) == begin - 1), 0)
+            elif re.match(rb"[\w.]", one) or code[begin - 2:begin] in (b"::", b"->"):
+                begin -= 1 if re.match(rb"[\w.]", one) else 2
+            else:
+                break
+        return begin, end
+
+    def tensors(self):
+        """What it is given but numbers, lists and dtypes, the receiver first."""
+        given = [(begin, end) for begin, end in self.arguments
+                 if not re.match(rb"[-\d{]|(?:torch|at|c10)::k[A-Z]|(?:true|false)\b", self.text.data[begin:end])]
+        receiver = self.receiver()
+        return ([receiver] if receiver else []) + given
+
+    def space(self):
+        """torch or at, whichever the call is written with."""
+        before = re.search(rb"(\w+)::$", self.text.code[:self.name])
+        return before[1].decode() if before and before[1] in (b"torch", b"at") else "torch"
+
+
+def operand(text, line, calls):
+    """(begin, end) of the operand of the first of these calls that the line has."""
+    for call in calls:
+        for found in text.calls(call["op"], line):
+            tensors = found.tensors()
+            if len(tensors) == len(call["arguments"]) and call["operand"] in call["arguments"]:
+                return tensors[call["arguments"].index(call["operand"])], found
+    raise Unplaced("the operand was not found on the line")
+
+
+def names_of_dtype(text, cure, at, space):
+    """The dtype that is wanted as the C++ there can say it: a tensor's whose name is known before, and as a constant."""
+    names = []
+    where = cure.get("use") or cure
+    for other in where.get("others", []):
+        try:
+            (begin, end), _ = operand(text, where["line"], other)
+        except Unplaced:
+            continue
+        name = text.data[begin:end]
+        # Within the function: its head begins behind what closed the one before.
+        function = max(text.code.rfind(b"\n}", 0, at), 0)
+        is_known = NAME.fullmatch(name) and re.search(rb"\b%s\b" % name, text.code[function:at])
+        if is_known or where is cure:
+            names.append(name.decode())
+    return [f"{name}.scalar_type()" for name in names], names, f"{space}::k{cure['cpp']}"
+
+
+def cast_operand(text, cure):
+    (begin, end), call = operand(text, cure["line"], cure["calls"])
+    relative, _, constant = names_of_dtype(text, cure, begin, call.space())
+    source = text.data[begin:end].decode()
+    name = source if re.fullmatch(r"[\w.:>\[\]()-]+", source) else f"({source})"
+    return [[text.replaced(begin, end, f"{name}.to({dtype})")] for dtype in [*relative, constant]]
+
+
+def cast_result(text, cure):
+    """What a factory makes is made in the dtype."""
+    op = cure["calls"][0]["op"] if cure["calls"] else ""
+    found = text.calls(op, cure["line"])
+    if len(found) != 1:
+        raise Unplaced(f"the line has {'several calls' if found else 'no call'} of {op}")
+    call = found[0]
+    relative, names, constant = names_of_dtype(text, cure, call.name, call.space())
+    if not call.arguments or call.receiver():
+        raise Unplaced(f"{op} is no factory")
+    begin, end = call.arguments[-1]
+    last = text.data[begin:end]
+    if not OPTIONS.search(last):
+        return [[text.replaced(end, end, f", {way}")] for way in [*(f"{name}.options()" for name in names), constant]]
+    said = DTYPE.search(text.code, begin, end)
+    if said:
+        return [[text.replaced(said.start(), said.end(), dtype)] for dtype in [*relative, constant]]
+    return [[text.replaced(end, end, f".dtype({dtype})")] for dtype in [*relative, constant]]
+
+
+KINDS = {"cast operand": cast_operand, "cast result": cast_result}
+
+
+class Extension:
+    """As write_cure.File is, of a C++ source."""
+
+    def __init__(self, cure, text=None):
+        self.path, self.text = cure["path"], Text(cure["path"], text)
+
+    def ways(self, cure):
+        if cure["kind"] not in KINDS:
+            raise Unplaced("no edit in C++ is known for it, only its description")
+        return KINDS[cure["kind"]](self.text, cure)
+
+    def edits(self, made):
+        return [edit_of(self.path, self.text.lines, edit) for edit in dict.fromkeys(made)]
