@@ -137,13 +137,16 @@ bool was_lowered_for_others(const Run& run, const OpCall& origin, const Finding&
          call != nullptr && !reads_parameter(*call);
 }
 
-// Another line than the goal's reads it in the dtype that it has.
+// Another line than the goal's reads it in the dtype that it has. zeros_like() takes whichever it
+// is.
 bool is_needed(const Run& run, const OpCall& origin, const Finding& goal) {
   if (was_lowered_for_others(run, origin, goal)) return true;
   const std::set<OpCallId> on_the_way = on_the_way_to(run, goal);
   return std::any_of(run.calls.begin(), run.calls.end(), [&](const OpCall& call) {
     const auto reads = [&](const Operand& operand) { return operand.origin == origin.id; };
-    return call.outcome == Outcome::kReturned && call.parent == kNoOpCall &&
+    const bool follows =
+        (ops::facts_of(call.op) & (ops::kFactory | ops::kOverwrites)) == ops::kFactory;
+    return call.outcome == Outcome::kReturned && call.parent == kNoOpCall && !follows &&
            !(call.site.line == goal.site.line) && !(call.site.line == origin.site.line) &&
            !on_the_way.contains(call.id) &&
            std::any_of(call.operands.begin(), call.operands.end(), reads);

@@ -27,6 +27,18 @@ bool Merit::has_demerit() const {
          literals > 0 || place > 0 || integers > 0 || in_libraries > 0;
 }
 
+// Names of weights that a product read in Float: where another reads them in 16 bits, a fault has
+// lowered them on the way.
+static std::set<std::string> read_in_float(const Run& run) {
+  std::set<std::string> names;
+  for (const OpCall& call : run.calls)
+    for (const Operand& operand : call.operands)
+      if ((ops::facts_of(call.op) & ops::kMultiplies) != 0 && is_parameter(operand) &&
+          operand.dtypes == DtypeSet(Dtype::kFloat) && !operand.parameter.empty())
+        names.insert(operand.parameter);
+  return names;
+}
+
 // Where matrices are multiplied, that is what 16 bits are for.
 LowShare low_share(const Run& run) {
   const auto multiplies = [](const OpCall& call) {
@@ -35,6 +47,7 @@ LowShare low_share(const Run& run) {
   const bool has_products = std::any_of(run.calls.begin(), run.calls.end(), multiplies);
   double calls = 0, low_calls = 0, bytes = 0, low_bytes = 0;
   std::set<OpCallId> repaired;  // and what came of these
+  const std::set<std::string> wide = read_in_float(run);
   for (const OpCall& call : run.calls) {
     const bool is_repaired =
         was_let_through(call) ||
@@ -42,7 +55,9 @@ LowShare low_share(const Run& run) {
                     [&](const Operand& operand) { return repaired.contains(operand.origin); });
     if (is_repaired) repaired.insert(call.id);
     const bool is_counted = has_products ? multiplies(call) : !dtype_change(call);
-    if (!is_counted || call.autocast.is_wrapper || call.site.phase == Phase::kOptimizer) continue;
+    const bool is_of_step =
+        call.site.phase == Phase::kOptimizer || call.site.phase == Phase::kBackward;
+    if (!is_counted || call.autocast.is_wrapper || is_of_step) continue;
     const auto times = static_cast<double>(call.count);
     // Where weights and data disagree, the weights say what the program computes in. What data are
     // behind a repair says nothing of that.
@@ -54,7 +69,8 @@ LowShare low_share(const Run& run) {
         if (!dtype || !tensor.is_floating()) continue;
         size += times * element_count(tensor) * dtype_size_bytes(*dtype);
         std::optional<bool>& is_low = is_parameter(tensor) ? weights : data;
-        is_low = is_low.value_or(false) || kLowPrecision.contains(*dtype);
+        is_low = is_low.value_or(false) ||
+                 (kLowPrecision.contains(*dtype) && !wide.contains(tensor.parameter));
       }
     }
     const bool is_low = weights.value_or(!is_repaired && data.value_or(false));

@@ -7,7 +7,8 @@
 namespace dtypecheck::cures {
 
 // How much of a run is in 16 bits: of its products of floating tensors, or of all its ops where it
-// has none, and of the bytes of these. What an optimizer does is not counted.
+// has none, and of the bytes of these. What an optimizer does is not counted, and not
+// the backward pass, whose dtypes are those of the forward.
 struct LowShare {
   double calls = 0, bytes = 0;
 };

@@ -630,6 +630,20 @@ def dtype_argument(site):
     return [[site.source.replaced(given, text)]]
 
 
+def without_dtype(site):
+    """The call asks for no dtype, and takes that of what it is given."""
+    for where in site.regions():
+        nodes = list(ast.walk(where[0])) if len(where) == 1 else where
+        found = [(n, k.value) for n in calls_in(nodes) for k in n.keywords if k.arg == "dtype"]
+        if len(found) == 1:
+            break
+    call, given = only(found, "a dtype")
+    before = [n for n in [*call.args, *(k.value for k in call.keywords)] if (n.lineno, n.col_offset) < (given.lineno, given.col_offset)]
+    if not before:
+        raise Unplaced("the dtype comes first")
+    return [[site.source.removed_behind(max(before, key=lambda n: (n.lineno, n.col_offset)), given)]]
+
+
 def cast_arguments(site):
     """What an extension is given in the one dtype is cast to the other, and what it gives back cast back; or not back, for
     what gives no tensor. A statement that is the call alone writes what it is given."""
@@ -900,7 +914,7 @@ def own_backward(site):
 REWRITES = {"lowest": lowest, "constructor": constructor, "not in place": not_in_place, "floating alone": floating_alone, "^": exclusive_or, "~": invert,
             "number": fit_number, "gradient": cast_gradient,
             "numpy": cast_receiver("numpy"), "requires_grad_": cast_receiver("requires_grad_"), "inverted": cast_inverted,
-            "arguments": cast_arguments, "scaler": without_scaler, "dtype": dtype_argument,
+            "arguments": cast_arguments, "scaler": without_scaler, "dtype": dtype_argument, "no dtype": without_dtype,
             "asked": ask_otherwise, "region again": reopened, "region dtype": region_dtype,
             "scaled": scaled, "unscale": unscale, "buffer": buffer, "lowered again": lowered_again,
             "fake kernel": fake_kernel, "own backward": own_backward}

@@ -26,6 +26,7 @@ namespace {
 constexpr double kWorthSaying = 0.05;  // of a number; the tracer compares whole tensors
 constexpr double kMasked = -6e4;  // what is below, in Half, less something, is -inf, and as good
 
+constexpr std::string_view kPython = "python::";
 constexpr DtypeSet kBeyond = DtypeSet(Dtype::kFloat) | Dtype::kDouble;
 constexpr DtypeSet kWide = DtypeSet(Dtype::kFloat) | Dtype::kDouble | Dtype::kLong;
 
@@ -107,6 +108,25 @@ void check_wrapped(const RunIndex& index, const OpCall& call, bool is_cast,
                    ? fmt::format("clamp before the cast: .round().clamp({}, {})", least, largest)
                    : "cast to torch.int64",
         .cures = is_cast ? std::vector<Cure>() : widened(index, out.options(), call)};
+  });
+}
+
+// A function of torch made integers of Python's floats.
+void check_cut_off(const RunIndex& index, const OpCall& call, Findings& out) {
+  const std::string message =
+      fmt::format("{} is asked for {} and makes {} of {}", call.op.substr(kPython.size()),
+                  dtype_name(*call.result_dtype()), number(call.inexact->to + 0.0),
+                  short_number(call.inexact->from));
+  out.add(call, message, [&] {
+    const CureProposer propose(index, out.options());
+    // The line may make integers of integers as well.
+    Details details{.why = "integers hold no fraction: it is cut off, and nothing is raised",
+                    .cures = {propose.rewrite(call, Dtype::kFloat, "no dtype",
+                                              "leave the dtype out, which is then that of the "
+                                              "numbers")}};
+    if (auto cure = propose.cast_result(call, Dtype::kFloat))
+      details.cures.push_back(*std::move(cure));
+    return details;
   });
 }
 
@@ -209,6 +229,7 @@ void check(const OpCall& call, const RunIndex& index, Findings& out) {
   const auto dtype = call.result_dtype();
   if (!call.inexact || !dtype || call.outcome != Outcome::kReturned || out.is_reported(call))
     return;
+  if (call.op.starts_with(kPython)) return check_cut_off(index, call, out);
   const double from = call.inexact->from, to = call.inexact->to;
   const bool is_cast = index.has(call, ops::kCast);
   const bool is_answer = *dtype == Dtype::kBool || kIntegral.contains(*dtype);
@@ -272,6 +293,9 @@ op aten::_to_copy self=Float[1000] dtype:=BFloat16 -> BFloat16[1000] cast 1000 0
 op aten::sub.Tensor self=Double[]$ other=BFloat16[2]<#1 self:=1 -> BFloat16[2] inexact 0.0009 0 at noise.py:6 phase forward
 # EXPECT noise.py:6: warning: aten::sub gives 0, and 0.0009 in Double [far-from-float]
 # EXPECT-FIX keep it in Float from there on, and cast what is computed of it, noise.py:5
+op python::torch.tensor list[float]:=Double -> Long[600] inexact 0.7 0 at data.py:3 phase load
+# EXPECT data.py:3: warning: torch.tensor is asked for Long and makes 0 of 0.7 [far-from-float]
+# EXPECT-FIX leave the dtype out, which is then that of the numbers, data.py:3
 # What 16 bits round is near.
 op aten::sub.Tensor self=Double[]$ other=BFloat16[2]<#1 self:=1 -> BFloat16[2] at noise.py:7 phase forward
 )"},

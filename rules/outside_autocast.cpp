@@ -31,6 +31,7 @@ struct Training {
   std::set<std::string> refusing;    // modules
   bool refuses_trained = false;      // a layer that is trained
   bool has_autocast = false;
+  bool has_half_gradients = false;  // of frozen Half layers, which a GradScaler is for as well
 
   bool is_there() const { return step != nullptr || backward != nullptr; }
 };
@@ -84,6 +85,14 @@ void note_refusal(const RunIndex& index, const JudgeOptions& options, const OpCa
   training.refusing.insert(call.site.module);
 }
 
+bool is_gradient_of_frozen_half(const RunIndex& index, const OpCall& call) {
+  return call.site.phase == Phase::kBackward && index.has(call, ops::kMultiplies) &&
+         std::any_of(call.operands.begin(), call.operands.end(), [](const Operand& operand) {
+           return is_parameter(operand) && !operand.requires_grad &&
+                  operand.dtypes == DtypeSet(Dtype::kHalf);
+         });
+}
+
 bool is_scaler(const RunIndex& index, const OpCall& call) {
   return index.has(call, ops::kScalesGradients) || call.op.starts_with("python::GradScaler.");
 }
@@ -104,6 +113,7 @@ std::vector<Training> training_of(const RunIndex& index, const JudgeOptions& opt
     training.has_autocast |= !call.autocast.enabled.empty() || call.autocast.is_wrapper ||
                              call.autocast.is_inner || call.in_compiled_region;
     if (!index.is_judged(call)) continue;
+    training.has_half_gradients |= is_gradient_of_frozen_half(index, call);
     if (forward_rank(&call) > forward_rank(training.forward)) training.forward = &call;
     if (call.site.phase == Phase::kOptimizer && training.step == nullptr) training.step = &call;
     if (call.site.phase == Phase::kBackward && training.backward == nullptr)
@@ -150,7 +160,8 @@ Dtype meant_dtype(const Process& process) {
 
 // Without a framework that was asked for mixed precision.
 Reason reason_of(const Process& process, const Training& training) {
-  if (training.scaler != nullptr && forward_rank(training.forward) > 1) {
+  const bool is_scaled_for = training.has_half_gradients;
+  if (training.scaler != nullptr && !is_scaled_for && forward_rank(training.forward) > 1) {
     return {"a GradScaler scales the gradients, but autocast never opened",
             "the scaler is there for gradients that autocast computes in Half; without autocast "
             "every op computes in the dtype of its operands",

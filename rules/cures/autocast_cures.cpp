@@ -121,6 +121,7 @@ std::vector<Cure> CureProposer::masters_of(const OpCall& call, const Operand* pa
     if (has_autocast) cure.kind = CureKind::kMasterWeights;
     const bool is_made_there = cure.where.known() && !(cure.where == call.site.line);
     if (is_made_there) cures.insert(are_adapters ? cures.end() : cures.begin(), cure);
+    if (auto kept = keep_dtype(call, *parameter)) cures.insert(cures.begin(), *std::move(kept));
     if (auto asked = ask_otherwise(call, *parameter)) {
       // Where the parameters are cast there, that goes first: it knows them by name. What asked for
       // the dtype of a frozen model asked right.
@@ -129,6 +130,27 @@ std::vector<Cure> CureProposer::masters_of(const OpCall& call, const Operand* pa
     }
   }
   return cures;
+}
+
+// A cast while the model is trained, of all that a pipeline holds, say: at the outermost line that
+// hands the dtype on.
+std::optional<Cure> CureProposer::keep_dtype(const OpCall& call, const Operand& parameter) const {
+  const OpCall* maker = index_.provenance().of(call, parameter).maker;
+  const auto dtype = parameter.dtypes.single();
+  if (maker == nullptr || !dtype || !index_.has(*maker, ops::kCast) || maker->first_step == 0 ||
+      is_in_cpp(*maker))
+    return std::nullopt;
+  SourceLine where = maker->site.line;
+  for (const AskingFrame& frame : frames_asking(index_.run().process_of(*maker), *maker, *dtype)) {
+    const std::string text =
+        options_.line_text ? options_.line_text(frame.line.file, frame.line.line) : "";
+    if (text.find("dtype=") == text.npos || is_installed(frame.line)) break;
+    where = frame.line;
+  }
+  Cure cure = cure_of(CureKind::kRewrite, *maker, "no dtype", Dtype::kFloat);
+  cure.where = where;
+  cure.text = "leave the dtype out of the cast, which lowers what is trained" + at(where);
+  return cure;
 }
 
 // Where a line of the program's own asked for 16 bits, and a library's line or another one made

@@ -66,6 +66,8 @@ class CureProposer {
   Cure master_weights(const OpCall& call, const Operand* parameter) const;
   // The same, and the line that lowered the model of this parameter: first where all of it trains.
   std::vector<Cure> masters_of(const OpCall& call, const Operand* parameter) const;
+  // No dtype in the cast that lowered the parameter while it was trained.
+  std::optional<Cure> keep_dtype(const OpCall& call, const Operand& parameter) const;
   // Float at the line of the user's own that asked for the parameter in 16 bits.
   std::optional<Cure> ask_otherwise(const OpCall& call, const Operand& parameter) const;
   // The line's expression written another way; `how` is a name of write_cure.py, `what` the words.

@@ -528,6 +528,8 @@ def main(args):
                 ("arguments", "python::f", "y = e.scale(x, w)", "y = e.scale(x.to(torch.float32), w).to(torch.float16)",
                  {"variables": {"x": "float16", "w": "float32"}}),
                 ("dtype", "python::f", 'a = torch.zeros(n, dtype="float32")', "a = torch.zeros(n, dtype=torch.float32)", {}),
+                ("no dtype", "python::torch.tensor", "a = torch.tensor([f(x) for x in n], dtype=torch.long, device=d)",
+                 "a = torch.tensor([f(x) for x in n], device=d)", {}),
                 ("dtype", "python::f", "a = torch.zeros(n, dtype=np.float16)", "a = torch.zeros(n, dtype=torch.float16)", {}),
                 ("dtype", "python::f", "a = torch.zeros(n, dtype=name)", "a = torch.zeros(n, dtype=getattr(torch, name))", {}),
                 ("asked", "python::f", "torch.set_default_dtype(torch.half)", "torch.set_default_dtype(torch.float32)", {}),

@@ -203,6 +203,33 @@ def epsilon_of_a_norm():
     return (1e-4 / spread.float()).clamp(max=1e6).mean()
 
 
+@case("bool-sum")
+def elements_of_two_masks():
+    """True + True is True, and never 2."""
+    x = torch.linspace(-1, 1, 100)
+    a, b = x > -0.5, x < 0.5
+    return ((a + b if MODE == "damaged" else a.int() + b) == 2).float().mean()
+
+
+@case(None)
+def elements_of_either_mask():
+    x = torch.linspace(-1, 1, 100)
+    return (((x > 0.5) + (x < -0.5)) >= 1).float().mean()
+
+
+@case("far-from-float")
+def labels_of_a_regression():
+    """Integers have no fractions, and torch.tensor says nothing."""
+    labels = [i / 20 - 1.2 for i in range(60)]
+    return torch.tensor(labels, dtype=torch.int64 if MODE == "damaged" else torch.float32).float().square().mean()
+
+
+@case(None)
+def lengths_in_samples():
+    seconds = [1.5 + i / 7 for i in range(60)]
+    return torch.tensor([one * 160.3 for one in seconds], dtype=torch.float32 if MODE == "float" else torch.int64).float().mean()
+
+
 @case("lost-update")
 def steps_of_weights_in_16_bits():
     """A step of 1e-3 of the weight rounds away."""

@@ -3,9 +3,12 @@
 // that there is a tensor, and of which dtype.
 #include "tracer/hook/factories.h"
 
+#include <cmath>
+
 #include "tracer/hook/describe.h"
 #include "tracer/hook/looking.h"
 #include "tracer/hook/phases.h"
+#include "tracer/hook/shadows.h"
 #include "tracer/hook/sites.h"
 #include "tracer/hook/thread_state.h"
 #include "tracer/hook/tracer.h"
@@ -44,6 +47,15 @@ bool on_enter(const void* place) {
   return true;
 }
 
+// torch.tensor([0.5, …], dtype=torch.long), which says nothing.
+void note_fractions(const trace::SignatureRecord* signature, python::Object* source,
+                    const c10::TensorImpl* impl) {
+  if (!signature || !c10::isIntegralType(static_cast<c10::ScalarType>(dtype_of(impl)), false))
+    return;
+  const double number = python::fraction_cut_off(source);
+  if (number != 0) write_inexact(signature, number, std::trunc(number), tracer.current_step(), {});
+}
+
 void on_leave(const void* place, const char* function, python::Object* source, const void* tensor) {
   ThreadState* state = existing_thread_state();
   if (!state) return;
@@ -56,10 +68,12 @@ void on_leave(const void* place, const char* function, python::Object* source, c
   const uint64_t key = mix(mix(reinterpret_cast<uint64_t>(function), place_key),
                            mix(python::word_of_source(source), tensor_word(impl)));
   trace::SignatureRecord* signature = tracer.signatures.find(key);
-  if (signature)
+  if (signature) {
     count_call(signature);
-  else
+  } else {
     signature = describe_factory(state, key, function, source, frame, impl);
+    note_fractions(signature, source, impl);
+  }
   if (signature) set_origin(impl, signature->id);
 }
 

@@ -1,6 +1,7 @@
 #include "tracer/python/factories.h"
 
 #include <array>
+#include <cmath>
 #include <utility>
 
 #include "tracer/python/tensors.h"
@@ -162,6 +163,33 @@ bool are_all(Object* list, const Source& wanted, std::ptrdiff_t* left, int depth
   return true;
 }
 
+constexpr size_t kFloatValue = 16;      // PyFloatObject::ob_fval
+constexpr std::ptrdiff_t kFewest = 16;  // numbers, to speak of a share of them
+constexpr double kMuch = 0.25;
+
+struct Fractions {
+  double first = 0, cut = 0, size = 0;  // sums of squares
+  std::ptrdiff_t count = 0;
+};
+
+void add_fractions(Object* list, Fractions& sum, int depth) {
+  if (depth > kMostNested) return;
+  for (std::ptrdiff_t i = 0; i < sequence_size(list) && sum.count < kMostValues; ++i) {
+    Object* value = sequence_item(list, i);
+    if (sequence_size(value) > 0) {
+      add_fractions(value, sum, depth + 1);
+      continue;
+    }
+    const auto number = load<double>(value, kFloatValue);
+    const double cut = number - std::trunc(number);
+    ++sum.count;
+    if (!std::isfinite(number)) continue;
+    if (sum.first == 0 && cut != 0) sum.first = number;
+    sum.cut += cut * cut;
+    sum.size += number * number;
+  }
+}
+
 }  // namespace
 
 bool watch_factories(const FactoryWatcher& watcher) {
@@ -191,6 +219,13 @@ Source source_of(Object* source) {
   std::ptrdiff_t left = kMostValues;
   if (!are_all(source, found, &left, 0)) return {};
   return {type_name(type_of(source)) + "[" + found.type + "]", found.dtype};
+}
+
+double fraction_cut_off(Object* list) {
+  if (source_of(list).type != "list[float]") return 0;
+  Fractions sum;
+  add_fractions(list, sum, 0);
+  return sum.count >= kFewest && sum.cut >= kMuch * kMuch * sum.size ? sum.first : 0;
 }
 
 }  // namespace python

@@ -41,6 +41,10 @@ struct Source {
 };
 Source source_of(Object* source);
 
+// Of a list of Python's floats, as far as it is looked at: a number that an integer cuts off, where
+// what is cut off of all is a quarter of their size or more. 0: none, or no such list.
+double fraction_cut_off(Object* list);
+
 }  // namespace python
 }  // namespace tracer
 }  // namespace dtypecheck
