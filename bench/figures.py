@@ -81,3 +81,15 @@ def of_steady(processes: list[dict]) -> dict:
                       for key in ("step", "after"))
     whole = away * (STEADY_PERIOD - 2 + looking + after) / STEADY_PERIOD
     return {"away": away, "looking": looking, "after": after, "ratio": whole}
+
+
+def of_launches(processes: list[dict], peers: list[dict]) -> dict:
+    """Of each observer the ratios of a step to a plain one; --steady traces one step in so many."""
+    observers = {name: over_processes(processes, name, paired=True)
+                 for name in processes[0] if name != PLAIN}
+    away, looking = (observers[name]["ratio_median"] for name in ("looking away", "dtypecheck"))
+    for name in peers[0]:
+        if name not in (PLAIN, "events"):
+            observers[name] = over_processes(peers, name)
+    return {"events": peers[0]["events"], "observers": observers,
+            "steady": (away * (STEADY_PERIOD - 1) + looking) / STEADY_PERIOD}

@@ -4,6 +4,8 @@ machine.
 
     .venv/bin/python bench/overhead.py                  the small steps, --steady, and whole runs: about 15 minutes
     .venv/bin/python bench/overhead.py --mid            also a UNet of 280 M parameters: 10 minutes more
+    .venv/bin/python bench/overhead.py --parts --workloads full-sdxl-launches
+                                                        what launching the full-size UNet costs more: 10 minutes
     .venv/bin/python bench/overhead.py --quick          everything once and short: do the figures come at all?
 
 bench/README.md says what each figure means. The machine should do nothing else meanwhile.
@@ -35,9 +37,21 @@ PLANS = {
     "mid-sdxl-bf16": {"warmup": 3, "rounds": 6, "steps": 5, "peer-rounds": 3, "peer-steps": 1,
                       "peer": tables.STACKS},
 }
+LAUNCHES = {"warmup": 8, "rounds": 6, "steps": 10, "peer-rounds": 3, "peer-steps": 1,
+            "peer": tables.STACKS}
+LAUNCH_PLANS = {
+    "tiny-sdxl-launches": LAUNCHES | {"rounds": 15, "steps": 20, "peer-steps": 4},
+    "full-sdxl-launches": LAUNCHES,
+}
 STEADY = {"warmup": 40, "rounds": 20, "steps": 32}
 QUICK = {"warmup": 3, "rounds": 3, "steps": 2, "peer-rounds": 1, "peer-steps": 1}
-QUICK_STEADY = {"warmup": 15, "rounds": 2, "steps": 8}
+QUICK_LAUNCHES = {"warmup": 8, "rounds": 6, "steps": 10, "peer-rounds": 3, "peer-steps": 1,
+            "peer": tables.STACKS}
+LAUNCH_PLANS = {
+    "tiny-sdxl-launches": LAUNCHES | {"rounds": 15, "steps": 20, "peer-steps": 4},
+    "full-sdxl-launches": LAUNCHES,
+}
+STEADY = {"warmup": 15, "rounds": 2, "steps": 8}
 
 
 def say(line: str) -> None:
@@ -71,8 +85,9 @@ def measure(args: argparse.Namespace, tools: Tools, folder: Path, failed: list[s
     results = {"date": time.strftime("%Y-%m-%d"), "machine": machine | {"load_before": load()},
                "workloads": {}}
     for name in args.workloads:
+        measure_one = measure_launches if name in LAUNCH_PLANS else measure_workload
         with kept_going(failed, name):
-            measure_workload(args, tools, folder, name, results)
+            measure_one(args, tools, folder, name, results)
     if "steady" in args.parts:
         with kept_going(failed, "--steady"):
             results["steady"] = measure_steady(args, tools, folder)
@@ -95,6 +110,19 @@ def measure_workload(args: argparse.Namespace, tools: Tools, folder: Path, name:
     results["machine"] |= peers[0]["versions"]
     results["workloads"][name] = figures.of_workload([p["results"] for p in traced],
                                                      [p["results"] for p in peers])
+
+
+def measure_launches(args: argparse.Namespace, tools: Tools, folder: Path, name: str,
+                     results: dict) -> None:
+    plan = LAUNCH_PLANS[name] | (QUICK if args.quick else {})
+    traced, peers = [], []
+    for process in range(args.processes):
+        say(f"{name}, process {process + 1} of {args.processes}; load {load()}")
+        traced.append(worker(tools, folder, "launches", name, plan)["results"])
+        peers.append(worker(tools, folder, "peers", name, plan))
+    results["machine"] |= peers[0]["versions"]
+    results.setdefault("launches", {})[name] = figures.of_launches(
+        traced, [one["results"] for one in peers])
 
 
 def measure_steady(args: argparse.Namespace, tools: Tools, folder: Path) -> dict:
@@ -124,7 +152,7 @@ def main() -> None:
                         metavar="EXE")
     parser.add_argument("--python", default=sys.executable, metavar="EXE",
                         help="one with torch (default: this one)")
-    parser.add_argument("--workloads", nargs="*", choices=PLANS, default=small,
+    parser.add_argument("--workloads", nargs="*", choices=[*PLANS, *LAUNCH_PLANS], default=small,
                         help=f"default: {' '.join(small)}")
     parser.add_argument("--mid", action="store_true", help="also the mid-size UNet, in both dtypes")
     parser.add_argument("--parts", nargs="*", choices=("steady", "runs"),

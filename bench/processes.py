@@ -26,15 +26,24 @@ class Tools:
     dtypecheck: str
     python: str
 
+    def pretended_gpu(self) -> dict[str, str]:
+        """The environment in which LibTorch finds a GPU that computes nothing, as
+        cli/pretended_gpu.cpp makes it: what launching costs is left.
+        """
+        folder = Path(self.dtypecheck).resolve().parent.parent / "libexec" / "dtypecheck" / "pretended"
+        return {"LD_PRELOAD": f"{folder / 'libcuda.so.1'}:{folder / 'libnvidia-ml.so.1'}",
+                "DTYPECHECK_PRETENDED_GPU": "a100", "DTYPECHECK_PRETENDED_GPUS": "1",
+                "TORCH_CUDNN_V8_API_DISABLED": "1"}
+
     def traced(self, run_folder: Path, *options: str) -> list[str]:
         return [self.dtypecheck, "trace", "--no-report", *options, "--out", str(run_folder), "--"]
 
 
-def run(command: list[str], accept=(0,)) -> Ended:
+def run(command: list[str], accept=(0,), environment: dict[str, str] = {}) -> Ended:
     """Raises SystemExit with the end of its output when it fails."""
     with tempfile.TemporaryFile() as output:
         begin = time.perf_counter()
-        child = subprocess.Popen(command, env=os.environ | QUIET, stdout=output,
+        child = subprocess.Popen(command, env=os.environ | QUIET | environment, stdout=output,
                                  stderr=subprocess.STDOUT)
         _, status, usage = os.wait4(child.pid, 0)
         wall_s = time.perf_counter() - begin
@@ -47,13 +56,16 @@ def run(command: list[str], accept=(0,)) -> Ended:
 
 
 def worker(tools: Tools, folder: Path, mode: str, workload: str, options: dict) -> dict:
-    """One process of overhead_worker.py; its results."""
+    """One process of overhead_worker.py; its results. On a GPU that computes nothing, kernels would
+    take no time, so recording them is left to gpu_records.py.
+    """
+    launches = workload.endswith("-launches")
     out = folder / f"{mode}-{workload}.json"
     command = [tools.python, str(HERE / "overhead_worker.py"), mode, workload, str(out)]
     for name, value in options.items():
         command += [f"--{name}", str(value)]
     if mode != "peers":
         run_folder = Path(tempfile.mkdtemp(dir=folder))
-        command = tools.traced(run_folder) + command
-    run(command)
+        command = tools.traced(run_folder, *["--no-gpu"] * launches) + command
+    run(command, environment=tools.pretended_gpu() if launches else {})
     return json.loads(out.read_text())

@@ -22,6 +22,17 @@ def cheaper(results: dict, workload: str) -> float:
 
 
 AT_MOST, AT_LEAST = "<=", ">="
+
+
+def launch_budgets(name: str) -> list[tuple]:
+    def added(r: dict) -> float:
+        return percent(r["launches"][name]["observers"]["dtypecheck"]["ratio_median"])
+
+    return [(f"added to a step, {name}", added, AT_MOST, 8, "%"),
+            (f"added by --steady, {name}", lambda r: percent(r["launches"][name]["steady"]), AT_MOST,
+             1, "%")]
+
+
 BUDGETS = [
     ("added per event, transformer", lambda r: ours(r, "transformer")["per_event"], AT_MOST, 250,
      "ns"),
@@ -35,6 +46,7 @@ BUDGETS = [
     (f"cheaper than {STACKS}, transformer", lambda r: cheaper(r, "transformer"), AT_LEAST, 25, "x"),
     (f"cheaper than {STACKS}, tiny-sdxl", lambda r: cheaper(r, "tiny-sdxl"), AT_LEAST, 25, "x"),
     ("added by --steady, tiny-sdxl", lambda r: percent(r["steady"]["ratio"]), AT_MOST, 1, "%"),
+    *[budget for name in ("tiny-sdxl-launches", "full-sdxl-launches") for budget in launch_budgets(name)],
     ("trace of 1000 steps", lambda r: r["long_run"]["trace_bytes"] / 1e6, AT_MOST, 1, "MB"),
     ("extra resident memory", lambda r: r["memory"]["extra_kib"] * 1024 / 1e6, AT_MOST, 64, "MB"),
     ("report on that trace", lambda r: r["long_run"]["report_s"], AT_MOST, 1, "s"),
@@ -54,6 +66,15 @@ def print_workload(name: str, workload: dict) -> None:
             f"  {observer:34} {f['step'] / 1e6:9.3f} {f['ratio']:8.3f} {f['ratio_median']:8.3f} {f['per_event']:10,.0f}"
             f" {f['per_event_median']:8,.0f} {f['per_event_start_to_stop']:9,.0f}  {cheaper}"
         )
+
+
+def print_launches(name: str, launches: dict) -> None:
+    plain = launches["observers"]["dtypecheck"]["plain"]
+    print(f"\n{name}: {launches['events']:,} events a step; plain {plain / 1e6:.1f} ms of processor time")
+    print("  {:34} {:>9} {:>8} {:>8}".format("observer", "step, ms", "x plain", "(median)"))
+    for observer, f in launches["observers"].items():
+        print(f"  {observer:34} {f['step'] / 1e6:9.1f} {f['ratio']:8.3f} {f['ratio_median']:8.3f}")
+    print(f"  --steady, tracing one step in 128: {percent(launches['steady']):+.2f} %")
 
 
 def print_steady(steady: dict) -> None:
@@ -100,6 +121,8 @@ def print_results(results: dict) -> None:
           f"date {results['date']}", sep=", ")
     for name, workload in results["workloads"].items():
         print_workload(name, workload)
+    for name, launches in results.get("launches", {}).items():
+        print_launches(name, launches)
     if "steady" in results:
         print_steady(results["steady"])
     if "long_run" in results:

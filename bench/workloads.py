@@ -148,10 +148,21 @@ def full_sdxl(dtype: torch.dtype, device: str, batch: int) -> Step:
                      batch=batch)
 
 
+def full_sdxl_launches() -> Step:
+    """The same on a GPU that computes nothing, batch 1: what the processor does to launch a step."""
+    return full_sdxl(torch.bfloat16, device="cuda", batch=1)
+
+
+def tiny_sdxl_launches() -> Step:
+    return tiny_sdxl(torch.bfloat16, device="cuda")
+
+
 WORKLOADS = {
     "transformer": transformer,
     "tiny-sdxl": tiny_sdxl,
     "tiny-sdxl-bf16": tiny_sdxl_bf16,
     "mid-sdxl": mid_sdxl,
     "mid-sdxl-bf16": mid_sdxl_bf16,
+    "tiny-sdxl-launches": tiny_sdxl_launches,
+    "full-sdxl-launches": full_sdxl_launches,
 }
