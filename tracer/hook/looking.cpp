@@ -46,16 +46,27 @@ inline bool is_muted(ThreadState* state) {
   return false;
 }
 
+// One result in one place: LibTorch copies it often enough by itself.
 Answer answer(at::RecordScope scope) {
-  if (scope != at::RecordScope::FUNCTION && scope != at::RecordScope::BACKWARD_FUNCTION)
-    return real_function(scope);
-  if (asleep.load(std::memory_order_relaxed) || !tracer.may_record()) return {};
-  ThreadState* state = thread_state();
-  if (!state || state->busy || is_muted(state)) return {};
   Answer step;
+  const bool is_op = scope == at::RecordScope::FUNCTION;
+  if (!is_op && scope != at::RecordScope::BACKWARD_FUNCTION) {
+    step = real_function(scope);
+    return step;
+  }
+  if (asleep.load(std::memory_order_relaxed) || !tracer.may_record()) return step;
+  // What is known to be left out before LibTorch packs its arguments costs next to nothing.
+  const void* address = __builtin_return_address(0);
+  Caller* caller = is_op ? find_caller(address) : nullptr;
+  const OpInfo* op = caller ? caller->op(address) : nullptr;
+  if (op && op->is_hidden()) return step;
+  ThreadState* state = thread_state();
+  if (!state || state->busy || is_muted(state)) return step;
+  if (op && leave_out(state, *op, __builtin_frame_address(0))) return step;
+  state->asked_from = caller ? nullptr : address;
   step.emplace(state->thread_id.load(std::memory_order_relaxed), scope);
   step->callbacks_.push_back({on_start, on_end});
-  step->needs_inputs_ = step->needs_outputs_ = scope == at::RecordScope::FUNCTION;
+  step->needs_inputs_ = step->needs_outputs_ = is_op;
   return step;
 }
 

@@ -3,6 +3,8 @@
 // address).
 #include "tracer/hook/op_table.h"
 
+#include <dlfcn.h>
+
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -168,11 +170,43 @@ const OpInfo* learn(const at::RecordFunction& fn) {
   op->may_call_anything = op->name.rfind("aten::", 0) != 0;
   op->makes_garbage = (facts & ops::kUninitialized) != 0;
   op->is_loss = (facts & ops::kLoss) != 0;
-  if (op->interest == Interest::kNever && !op->reads_number) hide(*schema);
+  if (op->is_hidden()) hide(*schema);
   return op;
 }
 
+KeyedTable<Caller*, 1 << 13> callers;
+
+// The loader goes through all of LibTorch's names for one: a millisecond.
+constexpr uint32_t kCallsUntilCertain = 64;
+
+// "_ZN2at4_ops10add_Tensor4callE…" is the function of aten::add.Tensor.
+bool is_function_of(const OpInfo& op, const void* address) {
+  Dl_info info;
+  if (!dladdr(address, &info) || !info.dli_sname) return false;
+  const size_t name_space = op.name.find("::");
+  std::string name = op.name.substr(name_space == std::string::npos ? 0 : name_space + 2);
+  if (!op.overload.empty()) name += "_" + op.overload;
+  const std::string prefix = "_ZN2at4_ops" + std::to_string(name.size()) + name + "4callE";
+  return std::strncmp(info.dli_sname, prefix.c_str(), prefix.size()) == 0;
+}
+
 }  // namespace
+
+Caller* find_caller(const void* address) {
+  return callers.find(reinterpret_cast<uint64_t>(address));
+}
+
+void note_caller(const void* address, const OpInfo& op) {
+  if (callers.has_room())  // what another thread notes at this moment is the same
+    callers.insert(reinterpret_cast<uint64_t>(address), new Caller(&op));
+}
+
+void Caller::count(const void* address, uint32_t calls) {
+  if (calls < kCallsUntilCertain)
+    calls_.store(calls + 1, std::memory_order_relaxed);
+  else
+    calls_.store(is_function_of(*op_, address) ? kCertain : kShared, std::memory_order_relaxed);
+}
 
 void free_op_table() { new (&hidden().mutex) std::mutex; }
 

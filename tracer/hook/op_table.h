@@ -1,6 +1,7 @@
 // op_table.h: what the hot path must know of an operator, worked out once from its schema.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -72,6 +73,9 @@ struct alignas(64) OpInfo {
   std::vector<Argument> numbers;
   bool normalizes = false;  // softmax
   int group_argument = -1;  // which of a collective's arguments is its process group
+
+  // From LibTorch, too, which makes no record of it (show_hidden_ops() below).
+  bool is_hidden() const { return interest == Interest::kNever && !reads_number; }
 };
 
 // Ops of no interest are marked unobserved in the dispatcher, which then does not even make a
@@ -88,6 +92,30 @@ const OpInfo* find_op(const at::RecordFunction& fn, const OpInfo* guess);
 
 // By its number, without reading anything: for guesses. What is at 0 is no op.
 const OpInfo* op_of(uint16_t number);
+
+// Which op is called is known before its arguments are packed for us, from the address that asks:
+// each operator of LibTorch's own has a function of its own that does (at::_ops::add_Tensor::call).
+// What is asked for by an op in this way, and how often so far.
+class Caller {
+ public:
+  explicit Caller(const OpInfo* op) : op_(op) {}
+  // Hot. Null until it is certain that nothing else is called from there.
+  const OpInfo* op(const void* address) {
+    const uint32_t calls = calls_.load(std::memory_order_relaxed);
+    if (calls == kCertain) return op_;
+    if (calls != kShared) count(address, calls);
+    return nullptr;
+  }
+
+ private:
+  static constexpr uint32_t kCertain = ~0u, kShared = ~0u - 1;
+  void count(const void* address, uint32_t calls);
+
+  const OpInfo* op_;
+  std::atomic<uint32_t> calls_{0};
+};
+Caller* find_caller(const void* address);  // null for one that was not noted
+void note_caller(const void* address, const OpInfo& op);
 
 }  // namespace tracer
 }  // namespace dtypecheck

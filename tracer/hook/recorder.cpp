@@ -9,6 +9,7 @@
 
 #include <cstring>
 #include <exception>
+#include <utility>
 
 #include "platform/hash.h"
 #include "tracer/hook/describe.h"
@@ -106,14 +107,19 @@ inline bool is_of_extension(const Frame* parent) {
   return parent && parent->op && parent->op->may_call_anything && native::has_extensions();
 }
 
+// Whatever its operands are.
+inline bool is_dropped_anyway(const OpInfo& op, const Frame* parent) {
+  const bool is_nested = parent && parent->op;
+  if (op.interest == Interest::kTopLevel && is_of_extension(parent)) return false;
+  return op.interest == Interest::kNever ||
+         (is_nested && (op.interest != Interest::kAlways || parent->op->speaks_for_inner));
+}
+
 inline bool is_dropped(const ThreadState* state, const OpInfo& op, const Frame* parent,
                        const at::RecordFunction& fn) {
-  const bool is_nested = parent && parent->op;
-  if (op.interest >= Interest::kNever)
-    return op.interest == Interest::kNever || is_nested || is_from_worker(state, fn);
-  if (!is_nested || is_of_extension(parent)) return false;
-  return op.interest == Interest::kTopLevel || parent->op->speaks_for_inner ||
-         converts_number(op, fn);
+  if (is_dropped_anyway(op, parent)) return true;
+  if (op.interest == Interest::kLoading) return is_from_worker(state, fn);
+  return parent && parent->op && converts_number(op, fn);
 }
 
 // In an autograd node, Python runs above the engine: a custom Function, or a checkpoint that
@@ -219,6 +225,8 @@ void on_op_start(ThreadState* state, const at::RecordFunction& fn) {
   Expectations& expectations = state->expectations;
   if (!expectations.has_table() && !expectations.make_table()) return;
   const OpInfo* op = find_op(fn, expectations.next_op());
+  if (const void* caller = std::exchange(state->asked_from, nullptr); caller && op)
+    note_caller(caller, *op);
   if (!op && is_engine(fn)) return on_node_start(state, fn);
   state->drop_stale_frames(&fn);
   Frame* parent = state->innermost();
@@ -329,6 +337,18 @@ void on_node_end(ThreadState* state, const at::RecordFunction& fn) {
 }
 
 }  // namespace
+
+// A frame that lies below on the stack is over: on_op_start() drops it.
+bool leave_out(ThreadState* state, const OpInfo& op, const void* stack) {
+  const Frame* parent = state->innermost();
+  if (op.reads_number || (parent && parent->record <= stack) ||
+      keep_going::on.load(std::memory_order_relaxed))
+    return false;
+  if (!is_dropped_anyway(op, parent)) return false;
+  state->count_event();
+  if (parent && parent->op == &op) note_inner_call(state, *parent);
+  return true;
+}
 
 std::unique_ptr<at::ObserverContext> on_start(const at::RecordFunction& fn) {
   ThreadState* state = thread_state();

@@ -10,13 +10,14 @@
 
 namespace dtypecheck {
 namespace tracer {
+
+void** (*thread_slot)() = nullptr;
+ptrdiff_t thread_slot_distance = 0;
+
 namespace {
 
-std::atomic<void** (*)()> thread_slot{nullptr};
 pthread_key_t end_of_thread;
 std::atomic<ThreadState*> all_states{nullptr};
-
-void** slot_of_thread() { return thread_slot.load(std::memory_order_relaxed)(); }
 
 void release(void* state) {
   *slot_of_thread() = nullptr;
@@ -47,20 +48,20 @@ ThreadState* reuse_or_make() {
 }  // namespace
 
 void start_threads(void** (*slot)()) {
-  thread_slot.store(slot, std::memory_order_relaxed);
+  thread_slot = slot;
+#ifdef DTYPECHECK_THREAD_POINTER
+  thread_slot_distance =
+      reinterpret_cast<char*>(slot()) - static_cast<char*>(__builtin_thread_pointer());
+#endif
   pthread_key_create(&end_of_thread, release);
 }
 
-ThreadState* existing_thread_state() { return static_cast<ThreadState*>(*slot_of_thread()); }
-
-ThreadState* thread_state() {
-  void** slot = slot_of_thread();
-  if (*slot) return static_cast<ThreadState*>(*slot);
+ThreadState* make_thread_state() {
   ThreadState* state = reuse_or_make();
   if (!state) return nullptr;
   state->thread_id.store(at::RecordFunction::currentThreadId());
   pthread_setspecific(end_of_thread, state);
-  *slot = state;
+  *slot_of_thread() = state;
   return state;
 }
 

@@ -3,12 +3,19 @@
 #pragma once
 
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
 
 #include "trace/format.h"
 #include "tracer/hook/expected.h"
 #include "tracer/hook/op_table.h"
 #include "tracer/python/python_sites.h"
+
+#ifdef __has_builtin
+#if __has_builtin(__builtin_thread_pointer)
+#define DTYPECHECK_THREAD_POINTER
+#endif
+#endif
 
 namespace dtypecheck {
 namespace tracer {
@@ -68,6 +75,7 @@ struct alignas(128) ThreadState {
   std::atomic<uint32_t> flushed{0};  // so many of them are in the file's counter
   const void* muted_by = nullptr;    // the record of an op inside of which nothing is listened to
   uint32_t unheard = 0;
+  const void* asked_from = nullptr;  // LibTorch's last question, where no caller is known yet
   // Python: the autograd node that ended last. What the engine does now with its gradients, it does
   // for this node.
   uint32_t site_after_node = 0;
@@ -106,10 +114,28 @@ struct alignas(128) ThreadState {
   }
 };
 
+// Hot. Stage 1's variable, which lies at the same distance from the thread pointer in each thread.
+extern void** (*thread_slot)();
+extern ptrdiff_t thread_slot_distance;
+inline void** slot_of_thread() {
+#ifdef DTYPECHECK_THREAD_POINTER
+  return reinterpret_cast<void**>(static_cast<char*>(__builtin_thread_pointer()) +
+                                  thread_slot_distance);
+#else
+  return thread_slot();
+#endif
+}
+
 void start_threads(void** (*slot)());
-ThreadState* thread_state();  // of this thread; made at its first op. Null when memory is out.
-ThreadState* existing_thread_state();  // null when this thread never ran an op
-ThreadState* first_thread_state();     // head of the list of all
+ThreadState* make_thread_state();              // null when memory is out
+inline ThreadState* existing_thread_state() {  // null when this thread never ran an op
+  return static_cast<ThreadState*>(*slot_of_thread());
+}
+inline ThreadState* thread_state() {  // of this thread; made at its first op
+  ThreadState* state = existing_thread_state();
+  return state ? state : make_thread_state();
+}
+ThreadState* first_thread_state();  // head of the list of all
 const SequenceRing* sequences_of(uint64_t thread_id);
 
 // Marks the tracer's own work: ops that it calls are not seen, and nothing is recorded twice.
