@@ -1,9 +1,8 @@
 // looking.cpp: see looking.h. Registered with LibTorch, a callback is copied for each op, and its
-// whole list anew for each autograd node; the engine makes a text for each node, too. The
-// trampoline spares all that: our own function answers in place of
-// at::getStepCallbacksUnlessEmpty(), for ops and autograd nodes, and says "nobody" where nothing
-// can come of it. Only the optimizer's steps (USER_SCOPE) are still heard of by a registered
-// callback.
+// whole list anew for each autograd node, whatever it is for; the engine makes a text for each
+// node, too. The trampolines spare all that: our own functions answer in place of
+// at::getStepCallbacksUnlessEmpty(), for ops and autograd nodes, and of at::getStepCallbacks(), for
+// the optimizer's steps (USER_SCOPE), and say "nobody" where nothing can come of it.
 #include "tracer/hook/looking.h"
 
 #include <mutex>
@@ -26,9 +25,13 @@ constexpr uint32_t kMostUnheard = 1 << 16;  // inside one op; more than that, an
 
 using Answer = decltype(at::getStepCallbacksUnlessEmpty(at::RecordScope::FUNCTION));
 using Function = Answer (*)(at::RecordScope);
+using ScopeFunction = at::StepCallbacks (*)(at::RecordScope);
 
 Function real_function = nullptr;
+ScopeFunction real_scope_function = nullptr;
 std::atomic<bool> at_trampoline{false};
+std::atomic<bool> at_scope_trampoline{false};
+std::atomic<bool> scope_was_asked{false};
 std::atomic<bool> asleep{false};
 std::atomic<bool> adding{false};
 std::atomic<bool> gone{false};
@@ -70,9 +73,39 @@ Answer answer(at::RecordScope scope) {
   return step;
 }
 
-void jump_to(Function function) {
-  __atomic_store_n(tracer.stage1->step_callbacks, reinterpret_cast<void*>(function),
-                   __ATOMIC_RELEASE);
+// Without Python, what the engine does around a node is known by its own record, which is made for
+// a scope.
+bool hears_of(at::RecordScope scope) {
+  if (scope == at::RecordScope::USER_SCOPE) return true;
+  return scope == at::RecordScope::FUNCTION && !tracer.python &&
+         !asleep.load(std::memory_order_relaxed);
+}
+
+at::StepCallbacks answer_scope(at::RecordScope scope) {
+  at::StepCallbacks step;
+  scope_was_asked.store(true, std::memory_order_relaxed);
+  if (!hears_of(scope) || !tracer.may_record()) return step;
+  ThreadState* state = thread_state();
+  if (!state || state->busy) return step;
+  step.thread_id_ = state->thread_id.load(std::memory_order_relaxed);
+  step.scope_ = scope;
+  step.callbacks_.push_back({on_start, on_end});
+  return step;
+}
+
+void jump_to(bool ours) {
+  const auto store = [](void** where, void* function) {
+    __atomic_store_n(where, function, __ATOMIC_RELEASE);
+  };
+  store(tracer.stage1->step_callbacks, reinterpret_cast<void*>(ours ? answer : real_function));
+  store(tracer.stage1->scope_callbacks,
+        reinterpret_cast<void*>(ours ? answer_scope : real_scope_function));
+}
+
+// A LibTorch may bind the function itself.
+bool is_asked_for_scopes() {
+  at::RecordFunction never_begun(at::RecordScope::USER_SCOPE);
+  return scope_was_asked.load();
 }
 
 at::RecordFunctionCallback whole_callback() {
@@ -87,8 +120,6 @@ at::RecordFunctionCallback scope_callback() {
   return at::RecordFunctionCallback(on_start, on_end).scopes({at::RecordScope::USER_SCOPE});
 }
 
-// Without Python, what the engine does around a node is known by its own record, which no
-// trampoline announces.
 at::RecordFunctionCallback engine_callback() {
   return at::RecordFunctionCallback(on_start, on_end)
       .scopes({at::RecordScope::FUNCTION, at::RecordScope::USER_SCOPE});
@@ -100,13 +131,17 @@ at::RecordFunctionCallback callback_wanted() {
   return tracer.python ? scope_callback() : engine_callback();
 }
 
+bool needs_callback() {
+  return !gone.load() && !(at_trampoline.load() && at_scope_trampoline.load());
+}
+
 // Removed and added, not disabled: LibTorch copies disabled ones too.
 void set_callback() {
   static at::CallbackHandle current = 0;
   const std::lock_guard<std::mutex> lock(switching());
   if (current) at::removeCallback(current);
   current = 0;
-  if (gone.load()) return;
+  if (!needs_callback()) return;
   adding.store(true);
   current = at::addGlobalCallback(callback_wanted());
   adding.store(false);
@@ -123,8 +158,10 @@ void start_looking() {
   const DtypecheckStage1& stage1 = *tracer.stage1;
   if (*stage1.is_asked && !*stage1.was_observed) {
     real_function = reinterpret_cast<Function>(*stage1.step_callbacks);
+    real_scope_function = reinterpret_cast<ScopeFunction>(*stage1.scope_callbacks);
     at_trampoline.store(true);
-    jump_to(answer);
+    jump_to(/*ours=*/true);
+    at_scope_trampoline.store(is_asked_for_scopes());
   }
   set_callback();
 }
@@ -134,7 +171,7 @@ void make_room_for_observer() {
   leave_gpu_to_others();
   show_hidden_ops();
   if (!at_trampoline.exchange(false)) return;
-  jump_to(real_function);
+  jump_to(/*ours=*/false);
   set_callback();
 }
 
@@ -151,7 +188,7 @@ void look(bool again) {
 
 void leave(bool out) {
   gone.store(out);
-  if (at_trampoline.load()) jump_to(out ? real_function : answer);
+  if (at_trampoline.load()) jump_to(!out);
   set_callback();
 }
 

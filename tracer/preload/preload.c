@@ -34,6 +34,7 @@
 
 #define EXPORT __attribute__((visibility("default")))
 #define STEP_CALLBACKS "_ZN2at27getStepCallbacksUnlessEmptyENS_11RecordScopeE"
+#define SCOPE_CALLBACKS "_ZN2at16getStepCallbacksENS_11RecordScopeE"
 
 extern char** environ;
 
@@ -42,12 +43,15 @@ extern char** environ;
 extern int __register_atfork(void (*before)(void), void (*in_parent)(void), void (*in_child)(void),
                              void* library) __attribute__((weak));
 extern void dtypecheck_trampoline_first(void); /* trampoline.S */
+extern void dtypecheck_trampoline_first_scope(void);
 extern void dtypecheck_trampoline_entry(void) __asm__(STEP_CALLBACKS);
 
 /* Where the trampoline jumps: first to the loader of stage 2, then for good to LibTorch's own
  * function. */
 __attribute__((visibility("hidden"))) void* dtypecheck_step_callbacks =
     (void*)dtypecheck_trampoline_first;
+__attribute__((visibility("hidden"))) void* dtypecheck_scope_callbacks =
+    (void*)dtypecheck_trampoline_first_scope;
 __attribute__((visibility("hidden"))) void* dtypecheck_real_dlopen;
 
 static __thread void* thread_slot __attribute__((tls_model("initial-exec")));
@@ -70,7 +74,7 @@ static int kill_count;
 /* clang-format off */
 static DtypecheckStage1 stage1 = {
     DTYPECHECK_STAGE1_ABI, run_folder, "", libtorch_path, get_thread_slot,
-    &dtypecheck_step_callbacks, &is_asked, &was_observed, &on_throw, &on_observer, &on_autocast,
+    &dtypecheck_step_callbacks, &dtypecheck_scope_callbacks, &is_asked, &was_observed, &on_throw, &on_observer, &on_autocast,
     &on_fork_child, &on_exec, &on_thread_start, kills, &kill_count, &at_end, complain};
 /* clang-format on */
 
@@ -318,6 +322,35 @@ static void load_stage2_as_told(void) {
 
 static atomic_int begun;
 
+/* Where the second trampoline jumps, until stage 2 answers: LibTorch's own function. */
+static void find_scope_callbacks(void* libtorch) {
+  void* real = dlsym(libtorch, SCOPE_CALLBACKS);
+  void* first = (void*)dtypecheck_trampoline_first_scope;
+  if (real)
+    __atomic_compare_exchange_n(&dtypecheck_scope_callbacks, &first, real, 0, __ATOMIC_RELEASE,
+                                __ATOMIC_RELAXED);
+}
+
+/* A caller without a LibTorch: nothing sensible is left to jump to. */
+static void end_without_libtorch(const char* called) {
+  complain_about(called, "was called, but no libtorch_cpu.so is loaded");
+  _exit(127);
+}
+
+/* A scope that is opened before the first op. */
+__attribute__((visibility("hidden"))) void dtypecheck_first_scope(void) {
+  const int saved_errno = errno;
+  char path[PATH_MAX];
+  if (find_object("libtorch_cpu.so", path, NULL) || find_object("libtorch.so", path, NULL)) {
+    void* libtorch = dlopen(path, RTLD_NOLOAD | RTLD_LAZY);
+    if (libtorch) find_scope_callbacks(libtorch);
+  }
+  if (__atomic_load_n(&dtypecheck_scope_callbacks, __ATOMIC_ACQUIRE) ==
+      (void*)dtypecheck_trampoline_first_scope)
+    end_without_libtorch("at::getStepCallbacks");
+  errno = saved_errno;
+}
+
 /* The first op of the process, from the trampoline. Threads that come meanwhile run untraced, but
  * they do not wait. */
 __attribute__((visibility("hidden"))) void dtypecheck_first_op(void) {
@@ -330,17 +363,14 @@ __attribute__((visibility("hidden"))) void dtypecheck_first_op(void) {
       real = libtorch ? dlsym(libtorch, STEP_CALLBACKS) : NULL;
       if (real && real != (void*)dtypecheck_trampoline_entry) {
         __atomic_store_n(&dtypecheck_step_callbacks, real, __ATOMIC_RELEASE);
+        find_scope_callbacks(libtorch);
         is_asked = 1;
         char c10[PATH_MAX];
         if (find_object("libc10.so", c10, NULL)) dlopen(c10, RTLD_NOLOAD | RTLD_GLOBAL | RTLD_LAZY);
         load_stage2_as_told();
       }
     }
-    if (!real) { /* a caller without a LibTorch: nothing sensible is left to jump to */
-      complain_about("at::getStepCallbacksUnlessEmpty",
-                     "was called, but no libtorch_cpu.so is loaded");
-      _exit(127);
-    }
+    if (!real) end_without_libtorch("at::getStepCallbacksUnlessEmpty");
   }
   /* Another thread is resolving it at this moment: a matter of microseconds. */
   while (__atomic_load_n(&dtypecheck_step_callbacks, __ATOMIC_ACQUIRE) ==
@@ -462,6 +492,7 @@ __attribute__((visibility("hidden"))) void dtypecheck_before_dlopen(void) {
  * that are loaded later are seen to when recording begins the next time. */
 static const char* const replaced_names[] = {
     STEP_CALLBACKS,
+    SCOPE_CALLBACKS,
     "__cxa_throw",
     "_ZN2at17addGlobalCallbackENS_22RecordFunctionCallbackE",
     "_ZN2at22addThreadLocalCallbackENS_22RecordFunctionCallbackE",
@@ -532,7 +563,7 @@ static void replace_in_all_objects(void) {
   if (!self) return;
   replacing.own_base = (ElfW(Addr))own.dli_fbase;
   for (int k = 0; k < kReplaced; ++k) replacing.ours[k] = dlsym(self, replaced_names[k]);
-  if (!is_asked) replacing.ours[0] = NULL;
+  if (!is_asked) replacing.ours[0] = replacing.ours[1] = NULL;
   dl_iterate_phdr(replace_in_object, &replacing);
   replacing.seen = replacing.now;
 }
@@ -580,6 +611,7 @@ EXPORT int dtypecheck_begin(const char* folder, const char* hooks, const char* e
   char c10[PATH_MAX];
   if (find_object("libc10.so", c10, NULL)) dlopen(c10, RTLD_NOLOAD | RTLD_GLOBAL | RTLD_LAZY);
   __atomic_store_n(&dtypecheck_step_callbacks, real, __ATOMIC_RELEASE);
+  find_scope_callbacks(libtorch);
   is_asked = find_slot(&info) != NULL;
   was_observed = has_observers(libtorch);
   find_autocast();

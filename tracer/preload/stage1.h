@@ -9,7 +9,7 @@
 extern "C" {
 #endif
 
-#define DTYPECHECK_STAGE1_ABI 5
+#define DTYPECHECK_STAGE1_ABI 6
 
 /* A process, or with a negative number a group, that this one sent a signal to. */
 typedef struct DtypecheckKill {
@@ -29,6 +29,8 @@ typedef struct DtypecheckStage1 {
   /* Where the trampoline jumps when LibTorch asks for an op's callbacks: now to LibTorch's own
    * function. */
   void** step_callbacks;
+  /* The same for at::getStepCallbacks(), where LibTorch calls that through a slot of its own. */
+  void** scope_callbacks;
   /* 1: LibTorch does ask through the trampoline; 0: it binds its function itself. */
   const int* is_asked;
   /* 1: someone added a RecordFunction callback before stage 2 was loaded. */

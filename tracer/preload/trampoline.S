@@ -6,6 +6,8 @@
  * address, so it may only be jumped to as well, and at::add…Callback() takes a C++ struct by value.
  */
 #define STEP_CALLBACKS _ZN2at27getStepCallbacksUnlessEmptyENS_11RecordScopeE
+/* The same for at::getStepCallbacks(RecordScope), which a RecordFunction asks that is made for a scope. */
+#define SCOPE_CALLBACKS _ZN2at16getStepCallbacksENS_11RecordScopeE
 
     .text
 
@@ -70,6 +72,23 @@ dtypecheck_trampoline_first:
     jmp *dtypecheck_step_callbacks(%rip)
     .cfi_endproc
     .size dtypecheck_trampoline_first, . - dtypecheck_trampoline_first
+
+    .globl SCOPE_CALLBACKS
+    .type SCOPE_CALLBACKS, @function
+SCOPE_CALLBACKS:
+    .cfi_startproc
+    jmp *dtypecheck_scope_callbacks(%rip)
+    .cfi_endproc
+    .size SCOPE_CALLBACKS, . - SCOPE_CALLBACKS
+
+    .hidden dtypecheck_trampoline_first_scope
+    .globl dtypecheck_trampoline_first_scope
+    .type dtypecheck_trampoline_first_scope, @function
+dtypecheck_trampoline_first_scope:
+    SAVE_AND_CALL dtypecheck_first_scope
+    jmp *dtypecheck_scope_callbacks(%rip)
+    .cfi_endproc
+    .size dtypecheck_trampoline_first_scope, . - dtypecheck_trampoline_first_scope
 
     .globl dlopen
     .type dlopen, @function
@@ -159,6 +178,23 @@ dtypecheck_trampoline_first:
     JUMP_THROUGH dtypecheck_step_callbacks
     .cfi_endproc
     .size dtypecheck_trampoline_first, . - dtypecheck_trampoline_first
+
+    .globl SCOPE_CALLBACKS
+    .type SCOPE_CALLBACKS, @function
+SCOPE_CALLBACKS:
+    .cfi_startproc
+    JUMP_THROUGH dtypecheck_scope_callbacks
+    .cfi_endproc
+    .size SCOPE_CALLBACKS, . - SCOPE_CALLBACKS
+
+    .hidden dtypecheck_trampoline_first_scope
+    .globl dtypecheck_trampoline_first_scope
+    .type dtypecheck_trampoline_first_scope, @function
+dtypecheck_trampoline_first_scope:
+    SAVE_AND_CALL dtypecheck_first_scope
+    JUMP_THROUGH dtypecheck_scope_callbacks
+    .cfi_endproc
+    .size dtypecheck_trampoline_first_scope, . - dtypecheck_trampoline_first_scope
 
     .globl dlopen
     .type dlopen, @function
