@@ -17,6 +17,7 @@
 #include "tracer/hook/clock.h"
 #include "tracer/hook/describe.h"
 #include "tracer/hook/gpu_samples.h"
+#include "tracer/hook/gpu_work.h"
 #include "tracer/hook/shadows.h"
 #include "tracer/hook/tracer.h"
 #include "tracer/keep_going/known_values.h"
@@ -268,10 +269,11 @@ bool is_number_on_cpu(const c10::TensorImpl* impl) {
 template <typename Look>
 bool look_at(const std::vector<const c10::TensorImpl*>& tensors, Look look,
              int64_t most = kMostSampled) {
+  const c10::Device device = tensors.front()->device();
+  if (!device.is_cpu() && !gpu_is_looked_at()) return false;
   std::vector<Numbers> numbers;
   std::vector<GpuPart> parts;
   std::vector<uint64_t> own(tensors.size());
-  const c10::Device device = tensors.front()->device();
   for (size_t i = 0; i < tensors.size(); ++i) {
     const c10::TensorImpl* impl = tensors[i];
     const auto size = static_cast<int64_t>(impl->dtype().itemsize());
@@ -290,16 +292,18 @@ bool look_at(const std::vector<const c10::TensorImpl*>& tensors, Look look,
     numbers.push_back(of);
   }
   if (device.is_cpu()) return look(numbers), true;
-  return copy_sample(
-      device.index(), parts, [numbers, own, look](const std::vector<const char*>& arrived) mutable {
-        size_t next = 0;
-        for (size_t i = 0; i < numbers.size(); ++i) {
-          if (numbers[i].is_arriving && next == arrived.size()) return;
-          numbers[i].data =
-              numbers[i].is_arriving ? arrived[next++] : reinterpret_cast<const char*>(&own[i]);
-        }
-        look(numbers);
-      });
+  return copy_sample(device.index(), parts,
+                     [numbers = std::move(numbers), own = std::move(own),
+                      look](const std::vector<const char*>& arrived) mutable {
+                       size_t next = 0;
+                       for (size_t i = 0; i < numbers.size(); ++i) {
+                         if (numbers[i].is_arriving && next == arrived.size()) return;
+                         numbers[i].data = numbers[i].is_arriving
+                                               ? arrived[next++]
+                                               : reinterpret_cast<const char*>(&own[i]);
+                       }
+                       look(numbers);
+                     });
 }
 
 // A copy from a GPU costs what a small op does: of the first calls, and then of one in sixteen.
