@@ -27,7 +27,7 @@ def count(tools: Tools, folder: Path, workload: str, state: str) -> int:
     command += [tools.python, str(HERE / "overhead_worker.py"), "instructions", workload, "/dev/null",
                 "--warmup", "5", "--state", state]
     processes.run(command, environment=tools.pretended_gpu())
-    return int(re.search(r"^(?:summary|totals): (\d+)", counted.read_text(), re.MULTILINE).group(1))
+    return int(re.search(r"^totals: (\d+)", counted.read_text(), re.MULTILINE).group(1))
 
 
 def main() -> None:

@@ -198,14 +198,14 @@ Caller* find_caller(const void* address) {
 
 void note_caller(const void* address, const OpInfo& op) {
   if (callers.has_room())  // what another thread notes at this moment is the same
-    callers.insert(reinterpret_cast<uint64_t>(address), new Caller(&op));
+    callers.insert(reinterpret_cast<uint64_t>(address), new Caller(op));
 }
 
 void Caller::count(const void* address, uint32_t calls) {
   if (calls < kCallsUntilCertain)
     calls_.store(calls + 1, std::memory_order_relaxed);
   else
-    calls_.store(is_function_of(*op_, address) ? kCertain : kShared, std::memory_order_relaxed);
+    calls_.store(is_function_of(*op_, address) ? kCertain : kNotSaid, std::memory_order_relaxed);
 }
 
 void free_op_table() { new (&hidden().mutex) std::mutex; }

@@ -95,24 +95,26 @@ const OpInfo* op_of(uint16_t number);
 
 // Which op is called is known before its arguments are packed for us, from the address that asks:
 // each operator of LibTorch's own has a function of its own that does (at::_ops::add_Tensor::call).
-// What is asked for by an op in this way, and how often so far.
+// What was asked for from there, and how often so far.
 class Caller {
  public:
-  explicit Caller(const OpInfo* op) : op_(op) {}
+  // Of what may be left out alone it is worth knowing.
+  explicit Caller(const OpInfo& op)
+      : op_(&op), calls_(op.interest == Interest::kAlways || op.reads_number ? kNotSaid : 0) {}
   // Hot. Null until it is certain that nothing else is called from there.
   const OpInfo* op(const void* address) {
     const uint32_t calls = calls_.load(std::memory_order_relaxed);
     if (calls == kCertain) return op_;
-    if (calls != kShared) count(address, calls);
+    if (calls != kNotSaid) count(address, calls);
     return nullptr;
   }
 
  private:
-  static constexpr uint32_t kCertain = ~0u, kShared = ~0u - 1;
+  static constexpr uint32_t kCertain = ~0u, kNotSaid = ~0u - 1;
   void count(const void* address, uint32_t calls);
 
   const OpInfo* op_;
-  std::atomic<uint32_t> calls_{0};
+  std::atomic<uint32_t> calls_;
 };
 Caller* find_caller(const void* address);  // null for one that was not noted
 void note_caller(const void* address, const OpInfo& op);

@@ -341,8 +341,7 @@ void on_node_end(ThreadState* state, const at::RecordFunction& fn) {
 // A frame that lies below on the stack is over: on_op_start() drops it.
 bool leave_out(ThreadState* state, const OpInfo& op, const void* stack) {
   const Frame* parent = state->innermost();
-  if (op.reads_number || (parent && parent->record <= stack) ||
-      keep_going::on.load(std::memory_order_relaxed))
+  if ((parent && parent->record <= stack) || keep_going::on.load(std::memory_order_relaxed))
     return false;
   if (!is_dropped_anyway(op, parent)) return false;
   state->count_event();

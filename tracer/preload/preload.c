@@ -4,7 +4,8 @@
  * libtorch_cpu calls at::getStepCallbacksUnlessEmpty() through its own PLT once for each op, and a
  * preloaded symbol wins. So that name is defined here as a trampoline (trampoline.S) which jumps to
  * the real function. At the first op, and never before, it finds the LibTorch that is really there
- * and loads stage 2 for it. sh, gcc or a launcher pay a 20 kB mapping.
+ * and loads stage 2 for it. sh, gcc or a launcher pay a 20 kB mapping. at::getStepCallbacks(),
+ * which is called for scopes that the program opens, is defined here in the same way.
  *
  * Plain C: a preloaded library that needs libstdc++ breaks environments that bring a newer one. No
  * LibTorch, for it would come into every child. Nothing here is slow, blocks, or fails loudly: on
