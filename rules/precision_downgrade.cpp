@@ -8,6 +8,7 @@
 
 #include "core/dtype_set.h"
 #include "rules/engine/gpu_words.h"
+#include "rules/engine/rounding.h"
 #include "rules/engine/rule.h"
 #include "rules/engine/run_index.h"
 #include "rules/kernel_names/kernel_name.h"
@@ -19,7 +20,13 @@ namespace {
 std::string switches_of(const OpCall& call, Dtype dtype) {
   const auto operands = std::count_if(call.operands.begin(), call.operands.end(),
                                       [](const Operand& operand) { return operand.is_floating(); });
-  if (operands < 2) return "no switch changes that: compute it in Float, by dtype=torch.float";
+  // What autocast computes by dtype=torch.float has a gradient in the dtype of what it was given.
+  if (operands < 2)
+    return call.site.phase == Phase::kBackward
+               ? "no switch changes that: give the op Float, by .float(), for its gradient is "
+                 "summed "
+                 "up in the dtype of what it is given"
+               : "no switch changes that: compute it in Float, by dtype=torch.float";
   if (dtype == Dtype::kFloat)
     return is_convolution(call)
                ? "torch.backends.cudnn.allow_tf32 = False, which is True from the start"
@@ -29,6 +36,17 @@ std::string switches_of(const OpCall& call, Dtype dtype) {
                      dtype == Dtype::kHalf
                          ? ", and torch.backends.cuda.matmul.allow_fp16_accumulation = False"
                          : "");
+}
+
+// Of as many equal numbers a running sum may leave out a quarter of the last one; fewer lose no
+// more than other arithmetic in that dtype does. An op adds up no more than its longest dimension.
+bool is_long_sum(const OpCall& call, Dtype dtype) {
+  const FloatFormat format = dtype == Dtype::kHalf ? kHalfFormat : kBFloat16Format;
+  const int64_t length = int64_t{1} << (format.digits - 2);
+  return std::any_of(call.operands.begin(), call.operands.end(), [&](const Operand& operand) {
+    return !operand.has_shape || operand.shape.empty() ||
+           *std::max_element(operand.shape.begin(), operand.shape.end()) >= length;
+  });
 }
 
 void report(const OpCall& call, Dtype dtype, const GpuWork& work, const std::string& what,
@@ -56,7 +74,8 @@ void check_kernel(const OpCall& call, const RunIndex& index, Dtype dtype, const 
     report(call, dtype, work,
            fmt::format("summed up in parts that are kept in {}", dtype_name(dtype)),
            Severity::kNote, "each of a few parts is rounded once", out);
-  } else if (kLowPrecision.contains(dtype) && kernel->sum == dtype) {
+  } else if (kLowPrecision.contains(dtype) && kernel->sum == dtype &&
+             (kernel->is_product || is_long_sum(call, dtype))) {
     report(call, dtype, work, fmt::format("summed up in {}", dtype_name(dtype)), Severity::kWarning,
            dtype == Dtype::kHalf
                ? "a long sum loses its small addends, and is infinite beyond 65504"
