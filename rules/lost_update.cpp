@@ -103,7 +103,7 @@ void report(const RunIndex& index, Dtype dtype, const Stepped& stepped, Findings
         "{} has {} bits: a step smaller than about 1/{} of the parameter's value (2^-{}) "
         "rounds away{}",
         dtype_name(dtype), is_bf16 ? 8 : 11, is_bf16 ? 512 : 4096, is_bf16 ? 9 : 12,
-        weights.moves ? "" : ", and most elements of a model never move"));
+        weights.moves ? "" : ", and what is stepped so little never moves"));
     if (weights.moves && !weights.is_damaged()) details.severity = Severity::kNote;
     details.cures =
         CureProposer(index, out.options()).masters_of(*stepped.first, stepped.parameter);

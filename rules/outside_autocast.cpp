@@ -31,7 +31,7 @@ struct Training {
   std::set<std::string> refusing;    // modules
   bool refuses_trained = false;      // a layer that is trained
   bool has_autocast = false;
-  bool has_half_gradients = false;  // of frozen Half layers, which a GradScaler is for as well
+  bool lowers_by_hand = false;  // weights by casts where they are used, or frozen layers in Half
 
   bool is_there() const { return step != nullptr || backward != nullptr; }
 };
@@ -105,6 +105,19 @@ const Operand* low_parameter(const OpCall& call) {
   return found == call.operands.end() ? nullptr : &*found;
 }
 
+// Float weights that are cast where they are used are what autocast does, and their gradients are
+// computed in Half as well.
+bool lowers_weights(const RunIndex& index, const OpCall& call) {
+  if (call.site.phase != Phase::kForward || !index.has(call, ops::kMultiplies)) return false;
+  return std::any_of(call.operands.begin(), call.operands.end(), [&](const Operand& operand) {
+    const OpCall* cast = index.run().call(operand.origin);
+    return operand.requires_grad && operand.dtypes == DtypeSet(Dtype::kHalf) && cast != nullptr &&
+           index.has(*cast, ops::kCast) && !cast->operands.empty() &&
+           cast->operands.front().is_leaf && cast->operands.front().requires_grad &&
+           cast->operands.front().dtypes == DtypeSet(Dtype::kFloat);
+  });
+}
+
 std::vector<Training> training_of(const RunIndex& index, const JudgeOptions& options) {
   const Run& run = index.run();
   std::vector<Training> processes(run.processes.size());
@@ -113,7 +126,8 @@ std::vector<Training> training_of(const RunIndex& index, const JudgeOptions& opt
     training.has_autocast |= !call.autocast.enabled.empty() || call.autocast.is_wrapper ||
                              call.autocast.is_inner || call.in_compiled_region;
     if (!index.is_judged(call)) continue;
-    training.has_half_gradients |= is_gradient_of_frozen_half(index, call);
+    training.lowers_by_hand |=
+        lowers_weights(index, call) || is_gradient_of_frozen_half(index, call);
     if (forward_rank(&call) > forward_rank(training.forward)) training.forward = &call;
     if (call.site.phase == Phase::kOptimizer && training.step == nullptr) training.step = &call;
     if (call.site.phase == Phase::kBackward && training.backward == nullptr)
@@ -160,8 +174,8 @@ Dtype meant_dtype(const Process& process) {
 
 // Without a framework that was asked for mixed precision.
 Reason reason_of(const Process& process, const Training& training) {
-  const bool is_scaled_for = training.has_half_gradients;
-  if (training.scaler != nullptr && !is_scaled_for && forward_rank(training.forward) > 1) {
+  if (training.scaler != nullptr && !training.lowers_by_hand &&
+      forward_rank(training.forward) > 1) {
     return {"a GradScaler scales the gradients, but autocast never opened",
             "the scaler is there for gradients that autocast computes in Half; without autocast "
             "every op computes in the dtype of its operands",

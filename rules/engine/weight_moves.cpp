@@ -97,7 +97,8 @@ std::string damage_text(const WeightMoves& moves, Dtype dtype) {
                        percent(double(moves.non_finite) / double(moves.looked)), name, steps);
   }
   if (moves.elements == 0)
-    return fmt::format("every gradient of the {} weights was 0 in {}", name, steps);
+    return fmt::format("every gradient of the {} weights that was looked at was 0 in {}", name,
+                       steps);
   if (moves.unmoved > 0)
     return fmt::format("{} of the {} weights did not move in {}", percent(moves.unmoved_share()),
                        name, steps);
