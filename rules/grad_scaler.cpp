@@ -90,8 +90,11 @@ void collect(const RunIndex& index, const OpCall& call, Training& training) {
     if (unscales && training.unscale == nullptr) training.unscale = &call;
     if (call.op.find("update_scale") != std::string::npos) training.updates += call.count;
   }
-  if (call.site.phase == Phase::kBackward && training.gradient == nullptr &&
-      computes_in(call, Dtype::kHalf))
+  // A loss in Float hands its gradient on by a cast, which computes nothing.
+  const bool is_better =
+      training.gradient == nullptr ||
+      (index.has(*training.gradient, ops::kCast) && !index.has(call, ops::kCast));
+  if (call.site.phase == Phase::kBackward && is_better && computes_in(call, Dtype::kHalf))
     training.gradient = &call;
   if (call.short_op() == "ones_like" && !call.operands.empty() &&
       call.operands.front().requires_grad && !call.operands.front().is_leaf) {
