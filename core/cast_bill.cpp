@@ -93,7 +93,10 @@ void add_weight(const Cast& cast, CastLine& line) {
   if (!source.parameter.empty()) line.weights.push_back(source.parameter);
   line.repeats = line.repeats || (call.count > 1 && call.last_step > call.first_step);
   const bool is_kept = cast.reason != CastReason::kAutocast || source.requires_grad;
-  line.uncached = line.uncached || (!is_kept && call.count > 1);
+  if (is_kept || call.count <= 1) return;
+  line.uncached = true;
+  line.uncached_per_step += cast.cost.casts;
+  if (!source.parameter.empty()) line.uncached_weights.push_back(source.parameter);
 }
 
 std::vector<CastLine> lines_of(const std::vector<Cast>& casts) {

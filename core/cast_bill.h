@@ -66,7 +66,10 @@ struct CastLine {
   std::vector<std::string> weights;  // parameters among what was cast
   double weights_per_step = 0;       // casts of parameters and other leaves
   bool repeats = false;              // weights that are cast again in every step
-  bool uncached = false;  // and in each use: autocast keeps no weight that requires no gradient
+  // Of these, cast again in each use: autocast keeps no weight that requires no gradient.
+  bool uncached = false;
+  std::vector<std::string> uncached_weights;
+  double uncached_per_step = 0;
 };
 
 struct ModuleCasts {

@@ -59,8 +59,8 @@ std::vector<std::string> weights_lines(const Report& report, const std::vector<C
   std::vector<std::string> uncached;
   for (const CastLine& cast : casts) {
     if (cast.reason != CastReason::kAutocast) continue;
-    if (cast.repeats && !cast.uncached) again += cast.weights_per_step;
-    if (cast.uncached) uncached.insert(uncached.end(), cast.weights.begin(), cast.weights.end());
+    if (cast.repeats) again += cast.weights_per_step - cast.uncached_per_step;
+    uncached.insert(uncached.end(), cast.uncached_weights.begin(), cast.uncached_weights.end());
   }
   std::vector<std::string> lines;
   if (again > 0)

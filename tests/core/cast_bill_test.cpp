@@ -146,6 +146,20 @@ TEST_CASE("a weight that requires no gradient is cast in each use") {
   CHECK(bill_of(linear).lines.at(0).uncached);
 }
 
+TEST_CASE("of two models at one line, the frozen one alone is cast in each use") {
+  const CastBill bill = bill_of(
+      "op aten::linear weight=Float[4,4]%net.weight^^ -> BFloat16[2,4] at net.py:5 phase forward "
+      "step 1-3 count 3 autocast cpu:BFloat16 wrapper id #1\n"
+      "op aten::_to_copy self=Float[4,4]%net.weight^^ -> BFloat16[4,4] at net.py:5 phase forward "
+      "step 1-3 count 3 parent #1\n"
+      "op aten::_to_copy self=Float[4,4]%reference.weight -> BFloat16[4,4] at net.py:5 phase "
+      "forward step 1-3 count 3 parent #1\n");
+  REQUIRE(bill.lines.size() == 1);
+  CHECK(bill.lines[0].weights_per_step == 2);
+  CHECK(bill.lines[0].uncached_per_step == 1);
+  CHECK(bill.lines[0].uncached_weights == std::vector<std::string>{"reference.weight"});
+}
+
 TEST_CASE("shapes that cannot be cost nothing") {
   CHECK(bill_of("op aten::_to_copy self=Float[-2,3] -> BFloat16[2] phase forward\n")
             .per_step.moved_bytes() == 0);
