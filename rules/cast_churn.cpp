@@ -95,7 +95,28 @@ class Casts {
       return is_backward(consumer) || consumer.autocast.is_wrapper ||
              (other != by_call_.end() && other->second->change.to == cast.change.to);
     });
-    return is_all ? &before : nullptr;
+    return is_all && !may_be_read_between(before, cast) ? &before : nullptr;
+  }
+
+  // Equal calls are stored once, with where the operands of the first came from: a line between the
+  // casts that is given such a tensor may have read the copy in another call.
+  bool may_be_read_between(const Cast& before, const Cast& after) const {
+    const SourceLine& from = before.call->site.line;
+    const SourceLine& to = after.call->site.line;
+    const Operand& copy = *after.change.source;
+    const auto is_like_copy = [&](const Operand& operand) {
+      return operand.dtypes == copy.dtypes && operand.shape == copy.shape &&
+             operand.origin != copy.origin;
+    };
+    return from.file == to.file &&
+           std::any_of(
+               index_.run().calls.begin(), index_.run().calls.end(), [&](const OpCall& call) {
+                 const SourceLine& line = call.site.line;
+                 return line.line > from.line && line.line < to.line &&
+                        line.function == from.function && line.file == from.file &&
+                        call.process == before.call->process &&
+                        std::any_of(call.operands.begin(), call.operands.end(), is_like_copy);
+               });
   }
 
   bool is_frozen_weight(const Cast& cast) const {
