@@ -6,7 +6,7 @@ Edits are as source.py has them.
 
 import re
 
-from source import Unplaced, edit_of, read
+from source import Unplaced, decoded, edit_of, read
 
 # What is no code: comments and literals, and what is in them.
 NO_CODE = re.compile(rb'//[^\n]*|/\*.*?\*/|R"(\w*)\(.*?\)\1"|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])+\'', re.S)
@@ -22,6 +22,7 @@ class Text:
     def __init__(self, path, text=None):
         self.path = path
         self.data = read(path) if text is None else text.encode()
+        decoded(path, self.data)
         self.lines = self.data.split(b"\n")
         self.code = NO_CODE.sub(lambda found: re.sub(rb"[^\n]", b" ", found[0]), self.data)
 

@@ -146,13 +146,34 @@ std::vector<Cure> CureProposer::raise_operand(const OpCall& call, const Operand&
   return all;
 }
 
+static bool is_low_data(const Operand& operand) {
+  return operand.dtypes.within(kLowPrecision) && !is_parameter(operand) && !operand.is_written;
+}
+
+std::optional<Cure> CureProposer::raise_before(const OpCall& call) const {
+  const OpCall* first = &call;
+  const Operand* read = nullptr;
+  for (const OpCall* at = &call; at != nullptr;) {
+    const auto low = std::find_if(at->operands.begin(), at->operands.end(), is_low_data);
+    const auto result = at->result_dtype();
+    const bool is_next = low != at->operands.end() && result && kLowPrecision.contains(*result) &&
+                         !index_.has(*at, ops::kMultiplies | ops::kProduct | ops::kCast) &&
+                         at->site.line.file == call.site.line.file &&
+                         at->site.line.function == call.site.line.function &&
+                         is_users_own(at->site);
+    if (!is_next) break;
+    first = at, read = &*low;
+    const OpCall* made = index_.run().call(low->origin);
+    at = made != nullptr && made->id < at->id ? made : nullptr;
+  }
+  if (first == &call) return std::nullopt;
+  return cast_operand(*first, *read, Dtype::kFloat, read->name == "self" ? "input" : read->name);
+}
+
 std::vector<Cure> CureProposer::compute_in_float(const OpCall& call) const {
   const auto is_low = [](const Operand& operand) { return operand.dtypes.within(kLowPrecision); };
-  const auto is_data = [&](const Operand& operand) {
-    return is_low(operand) && !is_parameter(operand) && !operand.is_written;
-  };
   const auto& operands = call.operands;
-  const auto data = std::find_if(operands.begin(), operands.end(), is_data);
+  const auto data = std::find_if(operands.begin(), operands.end(), is_low_data);
   const auto result = call.result_dtype();
   std::vector<Cure> all;
   if (!result || !kLowPrecision.contains(*result)) return all;
@@ -162,6 +183,7 @@ std::vector<Cure> CureProposer::compute_in_float(const OpCall& call) const {
     all = raise_operand(call, *data, data->name == "self" ? "input" : data->name);
   // What is beyond the dtype's end is so again where it is cast back.
   if (call.first_inf() != nullptr) std::reverse(all.begin(), all.end());
+  if (auto before = is_here ? raise_before(call) : std::nullopt) all.push_back(*std::move(before));
   const std::string root = root_module(call.site.module);
   const OpCall* reader = nullptr;
   const Operand* parameter = nullptr;

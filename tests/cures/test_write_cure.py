@@ -729,6 +729,9 @@ def main(args):
                              ("not closed", "  auto out = at::zeros({1};\n"), ("no call of zeros", '  say("at::zeros({1})");\n')):
             with self.subTest(text), self.assertRaisesRegex(Unplaced, reason):
                 self.in_cpp(text, 2, "cast result", op="zeros", operand="", arguments=())
+        self.path.write_bytes(b"// \xe4\n")
+        with self.assertRaisesRegex(Unplaced, "is not UTF-8"):
+            write_cure.write({"cures": [self.cure(1, "cast result", cpp="Half")], **TABLES})
 
     # ---- sources
 
