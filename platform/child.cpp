@@ -13,9 +13,12 @@
 #include <csignal>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
+#include <sstream>
 
 #include "platform/elf_file.h"
 #include "platform/error.h"
+#include "platform/files.h"
 
 extern char** environ;
 
@@ -150,6 +153,30 @@ static std::optional<ChildEnd> wait(pid_t child, int options) {
 
 ChildEnd wait_for_child(pid_t child) { return *wait(child, 0); }
 std::optional<ChildEnd> poll_child(pid_t child) { return wait(child, WNOHANG); }
+
+// proc(5): behind the name in parentheses come the state, the parent, the group and, eight fields
+// further, the times of the process and of its children.
+static double seconds_in(const std::string& stat, pid_t group) {
+  std::istringstream fields(stat.substr(std::min(stat.rfind(')') + 1, stat.size())));
+  std::string text;
+  long long number = 0, parent = 0, ticks = 0;
+  fields >> text >> parent >> number;
+  if (!fields || number != group) return 0;
+  for (int i = 0; i < 8; ++i) fields >> text;
+  for (int i = 0; i < 4 && fields >> number; ++i) ticks += number;
+  return static_cast<double>(ticks) / static_cast<double>(::sysconf(_SC_CLK_TCK));
+}
+
+double processor_seconds(pid_t group) {
+  double seconds = 0;
+  std::error_code unknown;
+  for (const auto& entry : std::filesystem::directory_iterator("/proc", unknown)) {
+    const std::string name = entry.path().filename();
+    if (name.find_first_not_of("0123456789") != name.npos) continue;
+    seconds += seconds_in(read_file_if_any(entry.path() / "stat", 4096).value_or(""), group);
+  }
+  return seconds;
+}
 
 // The end is seen before the child is reaped: until then its pid cannot become another process's,
 // which forward_signal might hit.

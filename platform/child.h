@@ -54,6 +54,9 @@ pid_t start_child(const std::vector<std::string>& command, const Environment& en
                   ChildStreams streams, const ChildPlace& place = {});
 ChildEnd wait_for_child(pid_t child);             // -1: for any
 std::optional<ChildEnd> poll_child(pid_t child);  // nothing while it runs
+// Of the processor, by all processes of the group and those that they have waited for; 0 where
+// /proc does not tell.
+double processor_seconds(pid_t group);
 
 // Puts a library before those that LD_PRELOAD names.
 void add_preload(Environment& environment, const std::string& library);
