@@ -123,12 +123,13 @@ class OtherLibTorch:
         self.assertEqual(done.out.splitlines(),
                          ["loss True"] * 3 + ["bmm [[[2.0, 2.0], [2.0, 2.0]]]"])
         repaired = [f for f in done.run.findings() if f["outcome"] == "repaired"]
-        causes = {f["location"]["line"]: f["count"] for f in repaired if f["follows"] is None
+        mixes = {f["id"] for f in repaired}
+        causes = {f["location"]["line"]: f["count"] for f in repaired if f["follows"] not in mixes
                   and f["location"]["phase"] == "forward"}
         lines = {name: line_of("other_kept_going.py", name) for name in ("conv", "out", "bmm")}
         self.assertEqual(causes, {lines["conv"]: 3, lines["bmm"]: 1}, done.run.text())
         (consequence,) = [f for f in repaired if f["location"]["line"] == lines["out"]]
-        self.assertIsNotNone(consequence["follows"])
+        self.assertIn(consequence["follows"], mixes)
         self.assertFalse(done.run.report["results_valid"])
 
 
@@ -139,7 +140,8 @@ class LibTorch1_13(OtherLibTorch, TracedTest):
         findings = [f for f in self.second.run.findings()
                     if f["location"]["line"] == line_of("other.py", "half norm")]
         (finding,) = findings
-        self.assertEqual((finding["rule"], finding["severity"]), ("cpu-half-norm", "error"))
+        # The program catches it.
+        self.assertEqual((finding["rule"], finding["severity"]), ("cpu-half-norm", "note"))
         self.assertEqual(finding["error"], "\"LayerNormKernelImpl\" not implemented for 'Half'")
 
 
