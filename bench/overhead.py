@@ -45,13 +45,7 @@ LAUNCH_PLANS = {
 }
 STEADY = {"warmup": 40, "rounds": 20, "steps": 32}
 QUICK = {"warmup": 3, "rounds": 3, "steps": 2, "peer-rounds": 1, "peer-steps": 1}
-QUICK_LAUNCHES = {"warmup": 8, "rounds": 6, "steps": 10, "peer-rounds": 3, "peer-steps": 1,
-            "peer": tables.STACKS}
-LAUNCH_PLANS = {
-    "tiny-sdxl-launches": LAUNCHES | {"rounds": 15, "steps": 20, "peer-steps": 4},
-    "full-sdxl-launches": LAUNCHES,
-}
-STEADY = {"warmup": 15, "rounds": 2, "steps": 8}
+QUICK_STEADY = {"warmup": 15, "rounds": 2, "steps": 8}
 
 
 def say(line: str) -> None:
