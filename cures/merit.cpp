@@ -27,23 +27,26 @@ bool Merit::has_demerit() const {
          literals > 0 || place > 0 || integers > 0 || in_libraries > 0;
 }
 
+static bool multiplies(const OpCall& call) {
+  return (ops::facts_of(call.op) & ops::kMultiplies) != 0;
+}
+
 // Names of weights that a product read in Float: where another reads them in 16 bits, a fault has
 // lowered them on the way.
 static std::set<std::string> read_in_float(const Run& run) {
   std::set<std::string> names;
-  for (const OpCall& call : run.calls)
+  for (const OpCall& call : run.calls) {
+    if (!multiplies(call)) continue;
     for (const Operand& operand : call.operands)
-      if ((ops::facts_of(call.op) & ops::kMultiplies) != 0 && is_parameter(operand) &&
-          operand.dtypes == DtypeSet(Dtype::kFloat) && !operand.parameter.empty())
+      if (is_parameter(operand) && operand.dtypes == DtypeSet(Dtype::kFloat) &&
+          !operand.parameter.empty())
         names.insert(operand.parameter);
+  }
   return names;
 }
 
 // Where matrices are multiplied, that is what 16 bits are for.
 LowShare low_share(const Run& run) {
-  const auto multiplies = [](const OpCall& call) {
-    return (ops::facts_of(call.op) & ops::kMultiplies) != 0;
-  };
   const bool has_products = std::any_of(run.calls.begin(), run.calls.end(), multiplies);
   double calls = 0, low_calls = 0, bytes = 0, low_bytes = 0;
   std::set<OpCallId> repaired;  // and what came of these
