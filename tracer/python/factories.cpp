@@ -168,6 +168,7 @@ constexpr std::ptrdiff_t kFewest = 16;  // numbers, to speak of a share of them
 constexpr double kMuch = 0.25;
 
 struct Fractions {
+  const Object* type;                   // Python's float
   double first = 0, cut = 0, size = 0;  // sums of squares
   std::ptrdiff_t count = 0;
 };
@@ -180,6 +181,7 @@ void add_fractions(Object* list, Fractions& sum, int depth) {
       add_fractions(value, sum, depth + 1);
       continue;
     }
+    if (type_of(value) != sum.type) continue;  // behind what source_of() looked at
     const auto number = load<double>(value, kFloatValue);
     const double cut = number - std::trunc(number);
     ++sum.count;
@@ -223,7 +225,7 @@ Source source_of(Object* source) {
 
 double fraction_cut_off(Object* list) {
   if (source_of(list).type != "list[float]") return 0;
-  Fractions sum;
+  Fractions sum{type_of(first_value(list))};
   add_fractions(list, sum, 0);
   return sum.count >= kFewest && sum.cut >= kMuch * kMuch * sum.size ? sum.first : 0;
 }
