@@ -84,6 +84,11 @@ Option& Option::excludes(const Option& other) {
   return *this;
 }
 
+Option& Option::needs(const Option& other) {
+  option_->needs(other.option_);
+  return *this;
+}
+
 Options::Options(const Command& command)
     : command_(command), app_(std::make_unique<CLI::App>(command.summary, command.name)) {
   app_->set_help_flag("-h,--help", "show this help");

@@ -27,6 +27,7 @@ class Option {
   Option& range(int least, int most);
   Option& positive();
   Option& excludes(const Option& other);
+  Option& needs(const Option& other);
 
  private:
   CLI::Option* option_;

@@ -59,6 +59,7 @@ static Environment tracer_environment(const TraceCommand& command, const RunFold
   if (command.check_values) options.push_back("check-values");
   if (!command.values.empty()) options.push_back(values_option(command.values));
   if (command.keep_going) options.push_back("keep-going");
+  if (command.nudge) options.push_back("nudge");
   if (command.timeline > 0) options.push_back(fmt::format("timeline={}", command.timeline));
   if (command.fix) options.push_back("fix");
   options.insert(options.end(), command.hook_options.begin(), command.hook_options.end());
@@ -263,6 +264,11 @@ static std::function<int()> set_up(Options& options) {
       "cast the operands of an op that fails for its dtypes, report it, and go on, so that one run "
       "shows all of them; the results are not valid from then on");
   keep_going.excludes(steady);
+  options
+      .add_flag("--nudge", command->nudge,
+                "set the random numbers that the program draws on the CPU off in their last bits: "
+                "what it prints then is as far off as rounding alone makes it")
+      .needs(keep_going);
   options
       .add_flag("--fix", command->fix,
                 "compute in Float, and round once, what LibTorch refuses for its dtypes or does "

@@ -23,6 +23,7 @@ struct TraceCommand {
   bool keep_going = false;
   bool fix = false;
   bool no_report = false;
+  bool nudge = false;
   bool discard_writes = false;
   bool may_discard = false;  // as discard_writes, where the system lets it
   bool cure = false;

@@ -27,7 +27,8 @@ class Searcher {
   Searcher(const judging::RecordedRun& recorded, const std::vector<Finding>& findings,
            const Program& program, const SearchOptions& options)
       : findings_(findings), program_(program), options_(options), judge_([this] {
-          return run({}, program_, "the repair run once more", {.keep_going = true});
+          return run({}, program_, "the repair run once more, rounded differently",
+                     {.keep_going = true, .nudge = true});
         }) {
     auto root = std::make_shared<Trial>();
     root->recorded = recorded;
@@ -51,11 +52,11 @@ class Searcher {
         });
     Node from = root_;
     if (is_refused) {
-      if (auto repaired = repair_run()) from.trial = std::move(repaired);
+      if (auto repaired = repair_run(was_compiled())) from.trial = std::move(repaired);
     }
     if (out_.is_interrupted || !out_.impossible.empty()) return std::move(out_);
     settings_ = settings_of(program_, root_.run());
-    low_before_ = low_share(from.run());
+    if (!was_compiled()) low_before_ = low_share(from.run());
     solve(from, 0);
     return std::move(out_);
   }
@@ -82,9 +83,19 @@ class Searcher {
     return {.enough_steps = steps, .ends_when_steady = steps > 0};
   }
 
-  std::shared_ptr<const Trial> repair_run() {
+  // A compiler was refused: of its tensors without data nobody knows where they come from.
+  bool was_compiled() const {
+    return std::any_of(findings_.begin(), findings_.end(), [&](const Finding& finding) {
+      const OpCall* call = root_.run().call(finding.call);
+      return call != nullptr && call->outcome == Outcome::kThrew && !was_computed(*call);
+    });
+  }
+
+  std::shared_ptr<const Trial> repair_run(bool runs_eagerly) {
+    Program program = program_;
+    if (runs_eagerly) program.environment["TORCHDYNAMO_DISABLE"] = "1";
     auto trial = std::make_shared<Trial>(
-        run({}, program_, "the repair run", {.keep_going = true, .ends_when_steady = true}));
+        run({}, program, "the repair run", {.keep_going = true, .ends_when_steady = true}));
     if (trial->is_interrupted) return nullptr;
     if (!trial->problem.empty() || trial->recorded.run.calls.empty()) {
       out_.impossible =
@@ -125,6 +136,7 @@ class Searcher {
     while (depth < kMaxDepth) {
       const Finding* goal = next_goal(node);
       if (goal == nullptr) return false;
+      if (depth == 0) begun_ = {&node, goal};
       if (cure(node, *goal, depth)) return true;
       const bool is_error = goal->severity == Severity::kError;
       given_up_.insert(name_of(*goal));
@@ -248,6 +260,11 @@ class Searcher {
     auto trial = std::make_shared<Trial>(run(next.patch, next.program, what, as_far_as_needed()));
     next.trial = trial;
     Judgement judged = judge_.judge(node, goal, next, is_setting);
+    // A change on top of another may have brought back what that had cured.
+    const auto [first, first_goal] = begun_;
+    if (judged.verdict == Verdict::kProven && first_goal != &goal &&
+        Judge::is_left(*first, *first_goal, next))
+      judged = {Verdict::kRefuted, Reason::kStill, "again there: " + described(*first_goal)};
     if (judged.verdict == Verdict::kProven) {
       const std::string broken = broken_mode(next.patch);
       if (!broken.empty()) judged = {Verdict::kRefuted, Reason::kMode, broken};
@@ -324,6 +341,7 @@ class Searcher {
   Judge judge_;
   Node root_;
   Search out_;
+  std::pair<const Node*, const Finding*> begun_;  // whose goal the changes are for
   std::vector<Setting> settings_;
   LowShare low_before_;
   std::optional<bool> float_mode_runs_;  // without a change; asked where one breaks it

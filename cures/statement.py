@@ -384,7 +384,10 @@ class Site:
             found = [n for depth, n in depths if depth == deepest > 0]
             if len(found) == 1:
                 return found[0]
-        return None
+        # A model that no variable of the script holds is named by its class: the call is the one in which the op ran.
+        at, *more = self.regions()[0] if nodes is None else [None]
+        is_unnamed = self.cure["module"][:1].isupper() and not more and isinstance(at, ast.Call)
+        return at if is_unnamed and not self.operand_nodes() else None
 
     def module_argument(self, node):
         """Which argument of the module the operand is: the only one, what its name says, or the only variable that the line

@@ -62,7 +62,7 @@ class Interruption {
 // The program with the changed source, running or ended.
 class Attempt {
  public:
-  Attempt(const Patch& patch, const Program& program, bool keep_going)
+  Attempt(const Patch& patch, const Program& program, const TrialOptions& options)
       : folder_("cure"), why_writes_stay_(why_not_covered(program.folder)) {
     Environment environment = current_environment();
     if (!patch.edits.empty()) {
@@ -88,7 +88,8 @@ class Attempt {
       why_writes_stay_.clear();  // it throws them away itself
     }
     command.insert(command.end(), {"--out", run(), "--no-report"});
-    if (keep_going) command.push_back("--keep-going");
+    if (options.keep_going) command.push_back("--keep-going");
+    if (options.nudge && program.under.empty()) command.push_back("--nudge");
     command.push_back("--");
     command.insert(command.end(), program.command.begin(), program.command.end());
     const Descriptor out = open_output("output"), err = open_output("errors");
@@ -240,7 +241,7 @@ Trial run_trial(const Patch& patch, const Program& program, const TrialOptions& 
   Trial trial;
   try {
     const Interruption interruption;
-    Attempt attempt(patch, program, options.keep_going);
+    Attempt attempt(patch, program, options);
     const auto begun = Clock::now();
     Novelty novelty;
     // The trace is read while it grows only where somebody asks what is in it.

@@ -19,6 +19,9 @@ struct TrialOptions {
   // Refused calls are repeated with operands cast (`trace --keep-going`), so that the run shows all
   // that is refused, and not the first alone.
   bool keep_going = false;
+  // Random numbers are off in their last bits, which tells how much rounding moves the program's
+  // end (`trace --nudge`); with keep_going.
+  bool nudge = false;
   // Ends a program that goes on once it has made as many steps as this; 0: it ends by itself.
   uint64_t enough_steps = 0;
   // Ends it once it does nothing new: for a program that trains for hours.

@@ -13,7 +13,7 @@ namespace {
 
 constexpr double kNear = 0.1;   // two runs print the same loss, as far as 16 bits go
 constexpr double kSame = 1e-4;  // … the same program twice, whose threads add up in any order
-constexpr double kRuns = 3;     // two runs without a seed tell roughly how far others are apart
+constexpr double kRuns = 3;     // two runs tell roughly how far others are apart
 
 // A trained parameter that kept more digits before; "" where none lost any.
 std::string lowered_parameter(const std::map<std::string, DtypeSet>& before, const Run& now) {
@@ -133,6 +133,12 @@ void Judge::compare_with(std::shared_ptr<const Trial> repair_run) {
   if (!is_without_numbers_) repaired_ = std::move(repair_run);
 }
 
+bool Judge::is_left(const Node& node, const Finding& goal, const Node& next) {
+  const auto& findings = next.trial->findings;
+  return std::any_of(findings.begin(), findings.end(),
+                     [&](const Finding& finding) { return is_still(node, goal, next, finding); });
+}
+
 Judgement Judge::judge(const Node& node, const Finding& goal, const Node& next, bool is_setting) {
   const Trial& trial = *next.trial;
   if (!trial.problem.empty()) return {Verdict::kNotTried, Reason::kNoRun, trial.problem};
@@ -233,8 +239,8 @@ std::optional<Judgement> Judge::judge_numbers(const Trial& trial, std::string& c
   const double own = spread();
   if (own > kSame && is_within(kRuns * own + kNear)) {
     compared = fmt::format(
-        "; it prints {:g}, and {:g} without the change, where two runs alike "
-        "differ by {:.0f} %",
+        "; it prints {:g}, and {:g} without the change, where rounding alone "
+        "makes two runs differ by {:.0f} %",
         got, wanted, own * 100);
     return std::nullopt;
   }
@@ -242,7 +248,8 @@ std::optional<Judgement> Judge::judge_numbers(const Trial& trial, std::string& c
                    fmt::format("it prints {:g} where the repair run prints {:g}", got, wanted)};
 }
 
-// A program without a seed prints other numbers each time: by what share of the first.
+// A program without a seed prints other numbers each time, and one that trains for long numbers
+// that hang on how each op rounds: by what share of the first.
 double Judge::spread() {
   if (!spread_) {
     const Trial again = run_again_();

@@ -22,7 +22,8 @@ bool is_near(const SourceLine& a, const SourceLine& b);
 
 class Judge {
  public:
-  // `run_again` repeats the repair run, to see whether the program prints the same twice.
+  // `run_again` repeats the repair run, rounded a little differently, to see how far off what the
+  // program prints is for that alone.
   explicit Judge(std::function<Trial()> run_again) : run_again_(std::move(run_again)) {}
 
   // What all runs with unpatched sources had: a patched one may have it as well.
@@ -36,6 +37,8 @@ class Judge {
   // An unpatched run trained weights in the dtype of those that do not move.
   bool has_trained_in(const Run& run, const Finding& finding) const;
 
+  // The finding of the node is there again, or still.
+  static bool is_left(const Node& node, const Finding& goal, const Node& next);
   // `next` is the node with the change.
   Judgement judge(const Node& node, const Finding& goal, const Node& next, bool is_setting);
 
@@ -50,7 +53,7 @@ class Judge {
   std::shared_ptr<const Trial> repaired_;
   bool is_without_numbers_ = false;  // the repair run died, or overflowed
   uint64_t enough_steps_ = 0;        // of a program that the repair run saw no end of
-  std::optional<double> spread_;  // of what it prints, from run to run; asked where a try differs
+  std::optional<double> spread_;  // of what it prints, by rounding alone; asked where a try differs
   std::set<std::string> known_, reached_, made_;
   std::map<std::string, DtypeSet> trained_;
 };

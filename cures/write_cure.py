@@ -18,6 +18,7 @@ dtype, by the dtype of what it meets, as a constant. What is not the only one of
 
 import ast
 import json
+import operator
 import os
 import re
 import sys
@@ -27,8 +28,8 @@ from demerits import demerits  # noqa: E402
 from extension import Extension  # noqa: E402
 from source import Notebook, Source, Unplaced, change_between, edit_of, read  # noqa: E402
 from statement import (CASTS, DTYPE_KEYWORDS, DTYPES, FACTORIES, FUNCTIONS, SIGNS, Site, binder_of, blocks,  # noqa: E402
-                       calls_in, dotted, head_nodes, import_of_torch, index_of, is_cast, is_compound, is_loaded, is_name, last_part, names_bound,
-                       new_import, new_statement, only, require_own_lines, torch_name)
+                       calls_in, dotted, head_nodes, import_of_torch, index_of, is_cast, is_compound, is_loaded, is_name, last_part,
+                       may_be_tensor, names_bound, new_import, new_statement, only, require_own_lines, torch_name)
 
 
 # ---- kinds of cures: each gives its ways, a way is a list of edits
@@ -378,9 +379,22 @@ def repr_of(text):
 def devices_of(site):
     """The device that the statement computes on: that of a tensor which it names, or the one where it ran."""
     call = site.module_call()
-    given = site.module_argument(call) if call is not None else None
-    named = [node for node in [*site.operand_nodes(), given] if node is not None and is_name(node)]
+    given = [site.module_argument(call), *(a for a in call.args if may_be_tensor(a))] if call is not None else []
+    named = [node for node in [*site.operand_nodes(), *given] if node is not None and is_name(node)]
     return [f"{site.source.text(node)}.device.type" for node in named[:1]] + [None]
+
+
+# The object of a framework whose autocast() is the precision that it was given.
+FRAMEWORKS = ("Accelerator", "Fabric")
+
+
+def regions(site):
+    """Each way to open autocast for the statement: as the framework's object in scope does, or by torch."""
+    scopes = (site.scope_of(site.statement), site.source.tree)
+    made = [s for s in ast.walk(site.source.tree) if isinstance(s, ast.Assign) and isinstance(s.value, ast.Call)
+            and last_part(s.value.func) in FRAMEWORKS and is_name(s.targets[0]) and s.lineno < site.statement.lineno
+            and site.scope_of(s) in scopes]
+    return [f"with {site.source.text(s.targets[0])}.autocast():" for s in made[-1:]] + [region(site, device) for device in devices_of(site)]
 
 
 @writes("open autocast")
@@ -393,8 +407,8 @@ def open_autocast(site, last=None):
     more = [] if torch_name(site.source) else [import_of_torch(site.source)]
     indent = site.source.indent_of(statement.lineno - 1)
     step = "\t" if indent.endswith("\t") else "    "
-    return [[site.source.new_line(statement.lineno - 1, indent, region(site, device)), *more,
-             *site.source.indented(statement.lineno, last.end_lineno, step)] for device in devices_of(site)]
+    return [[site.source.new_line(statement.lineno - 1, indent, opened), *([] if ".autocast():" in opened else more),
+             *site.source.indented(statement.lineno, last.end_lineno, step)] for opened in regions(site)]
 
 
 @writes("move autocast")
@@ -536,7 +550,7 @@ def fit_number(site):
     for where in site.regions():
         nodes = list(ast.walk(where[0])) if len(where) == 1 else where
         found = [(call, a) for call in calls_in(nodes) for a in [*call.args, *(k.value for k in call.keywords)]
-                 if constant_of(a) == site.cure["value"]]
+                 if constant_of(a) == site.cure["value"] and last_part(call.func) not in CONVERSIONS]
         if not found:  # it has a name there: masked_fill(mask, self.lowest)
             op = site.cure["calls"][0]["op"]
             given = [(call, k.value) for call in calls_in(nodes) for k in call.keywords
@@ -574,11 +588,25 @@ def filled_by(statement):
     return statement.targets[0].value if is_number else None
 
 
+CONVERSIONS = ("float", "int")
+FOLDED = {ast.Pow: operator.pow, ast.LShift: operator.lshift, ast.Mult: operator.mul, ast.Div: operator.truediv}
+
+
 def constant_of(node):
-    try:
-        value = ast.literal_eval(node)
-    except ValueError:
-        return None
+    """The number that is written there: -1e9, 2 ** 30, float(1 << 30)."""
+    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
+        value = constant_of(node.operand)
+        return None if value is None else -value
+    if isinstance(node, ast.Call) and last_part(node.func) in CONVERSIONS and len(node.args) == 1:
+        return constant_of(node.args[0])
+    if isinstance(node, ast.BinOp) and type(node.op) in FOLDED:
+        values = [getattr(side, "value", None) for side in (node.left, node.right)]
+        is_small = all(isinstance(value, (int, float)) and 0 < value < 1024 for value in values)
+        try:
+            return float(FOLDED[type(node.op)](*values)) if is_small else None
+        except (OverflowError, TypeError):
+            return None
+    value = getattr(node, "value", None) if isinstance(node, ast.Constant) else None
     return float(value) if isinstance(value, (int, float)) and not isinstance(value, bool) else None
 
 

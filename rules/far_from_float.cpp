@@ -26,6 +26,8 @@ namespace {
 constexpr double kWorthSaying = 0.05;  // of a number; the tracer compares whole tensors
 constexpr double kMasked = -6e4;  // what is below, in Half, less something, is -inf, and as good
 
+constexpr size_t kFewest = 16;  // fewer are counters; of more a tracer says more
+
 constexpr std::string_view kPython = "python::";
 constexpr DtypeSet kBeyond = DtypeSet(Dtype::kFloat) | Dtype::kDouble;
 constexpr DtypeSet kWide = DtypeSet(Dtype::kFloat) | Dtype::kDouble | Dtype::kLong;
@@ -127,6 +129,32 @@ void check_cut_off(const RunIndex& index, const OpCall& call, Findings& out) {
     if (auto cure = propose.cast_result(call, Dtype::kFloat))
       details.cures.push_back(*std::move(cure));
     return details;
+  });
+}
+
+// "count.copy_(count / ranks)": the quotient that is written back, of the integers themselves.
+const OpCall* quotient_written(const RunIndex& index, const OpCall& call) {
+  const OpCall* made =
+      call.operands.size() == 2 ? index.run().call(call.operands.back().origin) : nullptr;
+  const bool is_division = made != nullptr && made->short_op().starts_with("div") &&
+                           made->operands.front().dtypes == call.operands.front().dtypes;
+  return is_division ? made : nullptr;
+}
+
+void check_quotient(const OpCall& call, const OpCall& division, Findings& out) {
+  const Dtype dtype = *call.result_dtype();
+  const std::string message =
+      fmt::format("the quotient {} is written back to {} and becomes {}",
+                  short_number(call.inexact->from), dtype_name(dtype), number(call.inexact->to));
+  out.add(call, message, [&] {
+    return Details{.odd = call.operands.front().name,
+                   .why = fmt::format("{} holds no fraction: copy_ cuts it off, and nothing is "
+                                      "raised; the division{} gave {}",
+                                      dtype_name(dtype), at_place(division.site),
+                                      dtype_word(call.operands.back())),
+                   .fix =
+                       "cast the integers to Float before they are divided, or give the "
+                       "quotient as a new tensor"};
   });
 }
 
@@ -236,6 +264,12 @@ void check(const OpCall& call, const RunIndex& index, Findings& out) {
   const IntegerRange* range = integer_range(*dtype);
   if (range != nullptr && wraps(*range, from))
     return check_wrapped(index, call, is_cast, *range, out);
+  if (const bool is_few = is_cast && call.op == "aten::copy_" && from != to &&
+                          std::trunc(from) == to && element_count(call.operands.front()) < kFewest;
+      is_few) {
+    const OpCall* division = quotient_written(index, call);
+    return division == nullptr ? void() : check_quotient(call, *division, out);
+  }
   const bool falls = is_cast && kBeyond.contains(*dtype) && !call.operands.empty() &&
                      call.operands.back().dtypes.within(kWide);
   if (is_cast && !kIntegral.contains(*dtype) && !falls) return;

@@ -1,10 +1,10 @@
 // Finds: the op by which the first infinity or NaN of a process came to be, in the order of time;
 // and, where no op that was looked at made the first NaN, the one that was given it. Needs a run
-// with value checks, but for sums, norms and losses in Half on the CPU, of which one call in
-// sixteen is looked at in any run. Misses: values that became non-finite inside an op that was not
-// sampled. Silent on infinities that the program writes itself (attention masks), on the mean of no
-// elements, on memory that was never written, and on what a GradScaler finds its scale by: infinite
-// gradients.
+// with value checks, but for a number that is written and the dtype does not have, and for sums,
+// norms and losses in Half on the CPU, of which one call in sixteen is looked at in any run.
+// Misses: values that became non-finite inside an op that was not sampled. Silent on infinities
+// that the program writes itself (attention masks), on the mean of no elements, on memory that was
+// never written, and on what a GradScaler finds its scale by: infinite gradients.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -13,8 +13,10 @@
 #include <set>
 #include <tuple>
 
+#include "core/dtype_range.h"
 #include "rules/cures/cures.h"
 #include "rules/engine/formatting.h"
+#include "rules/engine/losses.h"
 #include "rules/engine/rule.h"
 #include "rules/engine/run_index.h"
 
@@ -35,6 +37,7 @@ struct Event {
 };
 
 struct First {
+  bool is_drawn_by = false;
   Event inf, nan;   // that an op made
   Event given_nan;  // that was among its operands
   Event meant_nan;  // that the program writes itself
@@ -119,9 +122,29 @@ bool adds_masks(const RunIndex& index, const OpCall& call) {
          std::all_of(call.operands.begin(), call.operands.end(), is_mask);
 }
 
+// Of a number that the program writes and the dtype does not have.
+void report_number(const RunIndex& index, const OpCall& call, bool is_error, Findings& out) {
+  const ScalarArgument& scalar = *number_beyond(call);
+  const Dtype dtype = *call.result_dtype();
+  const std::string message = fmt::format("{} writes {}, which {} does not have, as an infinity",
+                                          call.op, number(scalar.value), dtype_name(dtype));
+  out.add(call, message, [&] {
+    const std::string fix = "give a number that the dtype holds";
+    return Details{
+        .why = fmt::format("{} ends at {}: of a single element LibTorch makes an "
+                           "infinity, where it refuses the number for a larger tensor",
+                           dtype_name(dtype), number(narrow_range(dtype)->largest)),
+        .fix = fix,
+        .cures = {CureProposer(index, out.options()).rewrite(call, dtype, "number", fix)},
+        .severity = is_error ? Severity::kError : Severity::kWarning};
+  });
+}
+
 // `to_nan`: the first NaN came of this infinity.
-void report_inf(const RunIndex& index, const Event& inf, const Event& to_nan, Findings& out) {
+void report_inf(const RunIndex& index, const Event& inf, const Event& to_nan, bool is_error,
+                Findings& out) {
   const OpCall& call = *inf.call;
+  if (number_beyond(call) != nullptr) return report_number(index, call, to_nan || is_error, out);
   const std::string message =
       fmt::format("{} gave the first infinity of the run, from finite operands", call.op);
   out.add(call, message, [&] {
@@ -136,7 +159,7 @@ void report_inf(const RunIndex& index, const Event& inf, const Event& to_nan, Fi
                    .cures = is_of_masks ? std::vector{propose.rewrite(call, *call.result_dtype(),
                                                                       "lowest", at_lowest)}
                                         : propose.compute_in_float(call),
-                   .severity = to_nan ? Severity::kError : Severity::kWarning};
+                   .severity = to_nan || is_error ? Severity::kError : Severity::kWarning};
   });
 }
 
@@ -173,7 +196,7 @@ void report_given(const Event& given, Findings& out) {
     return Details{
         .why = fmt::format(
             "{} it was among its operands: {}; it came with the data, with loaded weights, or from "
-            "a step whose values were not checked (from the 17th on one step in 16 is)",
+            "a step whose values were not checked (from the 17th of a call on one step in 16 is)",
             when(given), operand_list(call)),
         .fix =
             "look for it where the operands come from: torch.isfinite(x).all() on the batch and "
@@ -185,7 +208,7 @@ void report(const RunIndex& index, const First& first, Findings& out) {
   const bool nan_of_inf = first.nan && !first.nan.what->operands_were_finite && first.inf &&
                           first.inf.is_before(first.nan);
   if (first.inf && first.inf.is_before(first.nan))
-    report_inf(index, first.inf, nan_of_inf ? first.nan : Event{}, out);
+    report_inf(index, first.inf, nan_of_inf ? first.nan : Event{}, first.is_drawn_by, out);
   if (first.nan) return report_nan(index, first.nan, nan_of_inf ? first.inf : Event{}, out);
   // Where an infinity was there before it, that is reported.
   if (first.given_nan && !first.meant_nan && first.given_nan.is_before(first.inf))
@@ -195,7 +218,11 @@ void report(const RunIndex& index, const First& first, Findings& out) {
 void check_run(const RunIndex& index, Findings& out) {
   const std::set<uint32_t> scaled = processes_with_scaler(index);
   std::map<uint32_t, First> processes;
+  static const NonFinite kWritten = {.operands_were_finite = true};
   for (const OpCall& call : index.judged_calls()) {
+    if (number_beyond(call) != nullptr)
+      First::take(processes[call.process].inf, {&call, &kWritten});
+    if (draws_by_non_finite(call)) processes[call.process].is_drawn_by = true;
     if (call.site.phase == Phase::kBackward && scaled.contains(call.process)) continue;
     for (const NonFinite& what : call.non_finite) {
       if (what.is_loss || what.is_read || (!what.operands_had_no_nan && is_scratch(call))) continue;

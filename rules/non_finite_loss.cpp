@@ -1,7 +1,8 @@
 // Finds: a loss that was inf or NaN when backward() was called on it, as the tracer sees it without
 // value checks where it is on the CPU; and, on a GPU, where nothing may be waited for, a loss, a
 // gradient or a parameter of which the program itself read that: loss.item(), print(loss),
-// torch.isnan(loss), isfinite(…).all().
+// torch.isnan(loss), isfinite(…).all(). And numbers that are drawn, as the next word of a language
+// model is, by probabilities that are NaN, where the program computes in 16 bits.
 // Misses: a loss on a GPU that the program never reads; gradients and parameters that became so
 // from a finite loss in the last step. Silent where first-non-finite or far-from-float says where
 // it began, and beside a GradScaler on infinite losses and on gradients, whose steps it leaves out.
@@ -22,23 +23,24 @@ namespace {
 
 constexpr int kLongestWay = 8;  // op calls between what was read and what it tells of
 
-enum class What { kLoss, kGradient, kParameter };
+enum class What { kLoss, kGradient, kParameter, kProbabilities };
 
 struct Found {
   const OpCall* call = nullptr;  // where it is reported
-  const NonFinite* first = nullptr;
+  uint32_t step = 0, order = 0;
   What what = What::kLoss;
   bool is_nan = false;
   bool may_be_either = false;  // the program asked whether it was finite
   bool was_read = false;
 
-  auto time() const { return std::tuple(first->step, first->order); }
+  auto time() const { return std::tuple(step, order); }
 };
 
 struct Seen {
   std::optional<Found> found;
   bool has_origin = false;  // value checks tell where it began
   bool has_scaler = false;
+  bool has_low = false;  // something was computed in 16 bits
 
   void take(const Found& other) {
     if (!found || other.time() < found->time()) found = other;
@@ -130,25 +132,30 @@ std::optional<Reading> reading_of(const Run& run, const Losses& losses, const Op
 void collect(const RunIndex& index, const Losses& losses, const OpCall& call, Seen& seen) {
   const Run& run = index.run();
   seen.has_scaler |= index.has(call, ops::kScalesGradients);
+  seen.has_origin |= number_beyond(call) != nullptr;
+  seen.has_low |= call.result_dtype() && kLowPrecision.contains(*call.result_dtype());
+  if (draws_by_non_finite(call) && seen.has_low)
+    seen.take({&call, call.first_step, 0, What::kProbabilities});
   for (const NonFinite& what : call.non_finite) {
     if (what.is_loss) {
-      seen.take({&call, &what, What::kLoss, what.is_nan});
+      seen.take({&call, what.step, what.order, What::kLoss, what.is_nan});
     } else if (!what.is_read) {
       seen.has_origin |= what.is_nan || what.operands_were_finite;
     } else if (!what.is_answer) {
       if (const auto reading = reading_of(run, losses, call))
-        seen.take({reading->call, &what, reading->what, what.is_nan, false, true});
+        seen.take({reading->call, what.step, what.order, reading->what, what.is_nan, false, true});
     } else if (const auto asked = asked_by(run, call, what.is_nan, 0)) {
       if (!asked->about->parameter.empty()) {
-        seen.take({&call, &what, What::kParameter, true, asked->may_be_either, true});
+        seen.take(
+            {&call, what.step, what.order, What::kParameter, true, asked->may_be_either, true});
         continue;
       }
       const OpCall* maker = run.call(asked->about->origin);
       const auto reading = maker == nullptr ? std::nullopt : reading_of(run, losses, *maker);
       // Of a gradient the line that asked is reported.
       if (reading)
-        seen.take({reading->what == What::kLoss ? reading->call : &call, &what, reading->what, true,
-                   asked->may_be_either, true});
+        seen.take({reading->what == What::kLoss ? reading->call : &call, what.step, what.order,
+                   reading->what, true, asked->may_be_either, true});
     }
   }
 }
@@ -162,12 +169,17 @@ std::string message(const Found& found) {
       return fmt::format("a gradient is {}", value);
     case What::kParameter:
       return fmt::format("a parameter is {}", value);
+    case What::kProbabilities:
+      return "the probabilities that numbers are drawn by are NaN, infinite or negative";
   }
   return "";
 }
 
 std::string why(const Found& found) {
-  const uint32_t step = found.first->step;
+  if (found.what == What::kProbabilities)
+    return "some of what led to them was computed in 16 bits; the record does not say which op "
+           "gave the first of these numbers";
+  const uint32_t step = found.step;
   const std::string when = step == 0 ? "before the first step" : fmt::format("in step {}", step);
   const std::string first = found.was_read
                                 ? fmt::format("the program read that back, the first time {}", when)

@@ -150,7 +150,17 @@ static bool is_low_data(const Operand& operand) {
   return operand.dtypes.within(kLowPrecision) && !is_parameter(operand) && !operand.is_written;
 }
 
-std::optional<Cure> CureProposer::raise_before(const OpCall& call) const {
+// As log_softmax, exp and sums are: what is rounded there no later op has.
+bool CureProposer::is_float_under_autocast(const OpCall& call) const {
+  const auto gpu = options_.contracts->newest("cuda");
+  if (!gpu) return false;
+  OpCall under = call;
+  under.autocast.enabled = {{call.device_type(), Dtype::kBFloat16}};
+  const auto answer = options_.contracts->ask(*gpu, under, contracts::Mode::kAutocast);
+  return !answer.results.empty() && answer.results.front() == Dtype::kFloat;
+}
+
+std::optional<Cure> CureProposer::raise_before(const OpCall& call, bool in_function) const {
   const OpCall* first = &call;
   const Operand* read = nullptr;
   for (const OpCall* at = &call; at != nullptr;) {
@@ -158,11 +168,11 @@ std::optional<Cure> CureProposer::raise_before(const OpCall& call) const {
     const auto result = at->result_dtype();
     const bool is_next = low != at->operands.end() && result && kLowPrecision.contains(*result) &&
                          !index_.has(*at, ops::kMultiplies | ops::kProduct | ops::kCast) &&
-                         at->site.line.file == call.site.line.file &&
-                         at->site.line.function == call.site.line.function &&
+                         (!in_function || (at->site.line.file == call.site.line.file &&
+                                           at->site.line.function == call.site.line.function)) &&
                          is_users_own(at->site);
     if (!is_next) break;
-    first = at, read = &*low;
+    if (in_function || (at != &call && is_float_under_autocast(*at))) first = at, read = &*low;
     const OpCall* made = index_.run().call(low->origin);
     at = made != nullptr && made->id < at->id ? made : nullptr;
   }
@@ -183,7 +193,10 @@ std::vector<Cure> CureProposer::compute_in_float(const OpCall& call) const {
     all = raise_operand(call, *data, data->name == "self" ? "input" : data->name);
   // What is beyond the dtype's end is so again where it is cast back.
   if (call.first_inf() != nullptr) std::reverse(all.begin(), all.end());
-  if (auto before = is_here ? raise_before(call) : std::nullopt) all.push_back(*std::move(before));
+  if (auto before = is_here ? raise_before(call, /*in_function=*/true) : std::nullopt)
+    all.push_back(*std::move(before));
+  if (auto before = is_here ? raise_before(call, /*in_function=*/false) : std::nullopt)
+    all.insert(all.begin(), *std::move(before));
   const std::string root = root_module(call.site.module);
   const OpCall* reader = nullptr;
   const Operand* parameter = nullptr;

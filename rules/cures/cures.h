@@ -31,11 +31,13 @@ class CureProposer {
   // back at once.
   std::vector<Cure> raise_operand(const OpCall& call, const Operand& operand,
                                   const std::string& noun) const;
-  // Of an op that 16 bits are too few for: the op alone where a line of the user's calls it, then
-  // all of the function's arithmetic that leads to it, then the frozen model that it is in.
+  // Of an op that 16 bits are too few for: what leads to it from the first op on that autocast
+  // computes in Float on a GPU; the op alone where a line of the user's calls it; all of the
+  // function's arithmetic that leads to it; the frozen model that it is in.
   std::vector<Cure> compute_in_float(const OpCall& call) const;
   // The operand of the first of these ops, behind the last layer.
-  std::optional<Cure> raise_before(const OpCall& call) const;
+  std::optional<Cure> raise_before(const OpCall& call, bool in_function) const;
+  bool is_float_under_autocast(const OpCall& call) const;
   // A parameter that is trained keeps its dtype: what reads it is cast.
   static bool is_learned(const Operand& operand);
   // Labels, indices and masks: at the line of a dataset, a loader or the model that makes them, and

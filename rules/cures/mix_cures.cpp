@@ -40,6 +40,7 @@ class MixCures {
     add_region_again();
     if (source_.promotion != nullptr) at_promotion();
     of_changed_parameter();
+    of_parameter_in_double();
     of_attribute(call_, *mix_.odd.operand, /*is_sure=*/true);
     if (is_written(mix_.other)) {
       of_written();
@@ -153,6 +154,15 @@ class MixCures {
     } else if (replaced_since(index_, call_, mix_.odd)) {
       add(propose_.cast_result(*source_.maker, mix_.other.dtype));
     }
+  }
+
+  // Of data in Double, as NumPy makes it, a model was given one parameter beside others in Float.
+  void of_parameter_in_double() {
+    const bool is_one = source_.parameter != nullptr && source_.maker != nullptr &&
+                        mix_.odd.dtype == Dtype::kDouble && mix_.other.dtype == Dtype::kFloat;
+    if (is_one && source_.maker->result_dtype() == Dtype::kDouble &&
+        is_users_own(source_.maker->site))
+      add(propose_.cast_result(*source_.maker, mix_.other.dtype));
   }
 
   // A tensor that a module made before and holds as no buffer: its casts pass by that. It is sure

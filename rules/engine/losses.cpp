@@ -5,6 +5,10 @@
 #include <set>
 #include <vector>
 
+#include "core/dtype_range.h"
+#include "ops/ops.h"
+#include "rules/engine/throws.h"
+
 namespace dtypecheck::rules {
 
 static constexpr size_t kMostReached = 4096;
@@ -33,6 +37,24 @@ const OpCall* loss_lost_by(const RunIndex& index, const OpCall& origin) {
     if (is_lost && origin_of_lost_loss(index, call) == &origin) return &call;
   }
   return nullptr;
+}
+
+const ScalarArgument* number_beyond(const OpCall& call) {
+  const auto dtype = call.result_dtype();
+  const DtypeRange* range = dtype ? narrow_range(*dtype) : nullptr;
+  const bool writes = (ops::facts_of(call.op) & ops::kMask) != 0 && !was_refused(call);
+  if (range == nullptr || !writes) return nullptr;
+  const auto is_beyond = [&](const ScalarArgument& scalar) {
+    return scalar.name.ends_with("value") && std::isfinite(scalar.value) &&
+           scalar.value > range->largest * (1 + 0x1p-11);  // which is no mask's
+  };
+  const auto found = std::find_if(call.scalars.begin(), call.scalars.end(), is_beyond);
+  return found == call.scalars.end() ? nullptr : &*found;
+}
+
+bool draws_by_non_finite(const OpCall& call) {
+  return call.outcome == Outcome::kThrew &&
+         call.error.find("probability tensor contains either") != std::string::npos;
 }
 
 bool is_scaled_loss(const OpCall& made) {

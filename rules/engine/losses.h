@@ -1,5 +1,5 @@
 // losses.h: of the loss that backward() is called on, whether it is NaN or infinite by what an op
-// gave that is neither in Double, and whether it is scaled.
+// gave that is neither in Double, and whether it is scaled; and what is infinite in a generation.
 #pragma once
 
 #include "rules/engine/run_index.h"
@@ -15,6 +15,13 @@ const OpCall* loss_lost_by(const RunIndex& index, const OpCall& origin);
 
 // What gave the loss multiplies it by a tensor, or by a number other than a share of it.
 bool is_scaled_loss(const OpCall& made);
+
+// A finite number that is written to a tensor whose dtype has none so large, as LibTorch does where
+// the tensor is a single element: an infinity.
+const ScalarArgument* number_beyond(const OpCall& call);
+
+// Numbers are drawn by probabilities that are NaN, infinite or negative, which was refused.
+bool draws_by_non_finite(const OpCall& call);
 
 // By a GradScaler, or by hand.
 bool scales_losses(const RunIndex& index, uint32_t process);

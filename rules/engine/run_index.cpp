@@ -26,6 +26,17 @@ static bool op_promotes(const contracts::Contracts& contracts, const OpCall& cal
   return overload.is_known ? overload.promotes : contracts.promotes(op);
 }
 
+// A compiler computes nothing and asks the op all the same; what it raises quotes the op's refusal.
+static bool was_refused_to_compiler(const Run& run, const OpCall& call) {
+  if (call.outcome != Outcome::kThrew || call.error.empty()) return false;
+  const std::string error = as_raised(call.error);
+  return std::any_of(run.calls.begin(), run.calls.end(), [&](const OpCall& other) {
+    return other.process == call.process && other.outcome == Outcome::kThrew &&
+           other.op.starts_with("python::") && other.error.size() > error.size() &&
+           other.error.find(error) != std::string::npos;
+  });
+}
+
 RunIndex::RunIndex(const Run& run, const contracts::Contracts& contracts)
     : run_(run), provenance_(run), contracts_(contracts) {
   struct Op {
@@ -41,7 +52,8 @@ RunIndex::RunIndex(const Run& run, const contracts::Contracts& contracts)
     if (is_new) entry->second = {ops::facts_of(call.op), op_promotes(contracts, call)};
     facts_.push_back(entry->second.facts);
     promotes_.push_back(entry->second.promotes);
-    is_judged_.push_back(was_computed(call) && !threw_in_repaired(call));
+    is_judged_.push_back((was_computed(call) || was_refused_to_compiler(run, call)) &&
+                         !threw_in_repaired(call));
     if (is_judged_.back()) judged_calls_.emplace_back(call);
   }
   index_consumers();
@@ -190,7 +202,10 @@ const OpCall& RunIndex::refused_by_user(const OpCall& throwing_call) const {
 }
 
 bool RunIndex::is_raised_by_an_op(uint32_t process, const std::string& message) const {
-  return op_errors_.contains({process, as_raised(message)});
+  const std::string raised = as_raised(message);
+  return std::any_of(op_errors_.begin(), op_errors_.end(), [&](const auto& error) {
+    return error.first == process && raised.find(error.second) != std::string::npos;
+  });
 }
 
 const Operand* RunIndex::stepped_parameter(const OpCall& call, DtypeSet dtypes) const {

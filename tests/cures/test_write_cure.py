@@ -461,6 +461,15 @@ def main(args):
         self.refuse("head of a block", "import torch\nfor y in f(a):\n    pass\n", 2, "open autocast", **more)
         self.refuse("shares its line", "import torch\na = 1; y = f(a)\n", 2, "open autocast", **more)
 
+    def test_the_region_of_what_the_framework_was_given(self):
+        more = dict(dtype="bfloat16")
+        text = "import torch\ndef main():\n    accelerator = Accelerator()\n    unet = f()\n    y = unet(x)\n"
+        opened = text.replace("    y = unet(x)", "    {}\n        y = unet(x)")
+        self.assertEqual(self.ways(text, 5, "open autocast", **more),
+                         [opened.format("with accelerator.autocast():"), opened.format(self.REGION)])
+        elsewhere = text.replace("    unet = f()\n", "def other():\n")
+        self.assertEqual(len(self.ways(elsewhere, 5, "open autocast", **more)), 1)
+
     def test_the_region_that_ran_before_again(self):
         text = ("import torch\ndef loss_of(x):\n    return net(x)\n\ndef step(x):\n    y = 2\n    return loss_of(x)\n\n"
                 "for x in r:\n    with accelerator.autocast():\n        loss = step(x)\n{}\n")
@@ -519,6 +528,8 @@ def main(args):
                  {"value": -1e9, "dtype": "float16"}),
                 ("number", "masked_fill", "s = s.masked_fill(m, -LARGE)", "s = s.masked_fill(m, torch.finfo(s.dtype).min)",
                  {"value": -1e20}),
+                ("number", "fill_", "s[i, eos] = float(2**30)", "s[i, eos] = torch.finfo(s.dtype).max", {"value": 2.0 ** 30}),
+                ("number", "fill_", "s[i, eos] = -(1 << 20)", "s[i, eos] = torch.finfo(s.dtype).min", {"value": -2.0 ** 20}),
                 ("number", "fill_", "s[:, :, self.pad] = -LARGE", "s[:, :, self.pad] = torch.finfo(s.dtype).min", {"value": -1e20}),
                 ("number", "masked_fill", "s = s.masked_fill(m, self.low)", "s = s.masked_fill(m, torch.finfo(s.dtype).min)",
                  {"value": -1e9, "dtype": "float16"}),

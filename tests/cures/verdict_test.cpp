@@ -44,7 +44,7 @@ TEST_CASE("A number near that of the repair run proves") {
 TEST_CASE("A program that is not the same twice is compared within its own difference") {
   const Judgement within = judged(ended({0.5}), ended({0.7}), ended({0.6}));
   CHECK(within.verdict == Verdict::kProven);
-  CHECK_THAT(within.words, Contains("two runs alike differ by 20 %"));
+  CHECK_THAT(within.words, Contains("rounding alone makes two runs differ by 20 %"));
   CHECK(judged(ended({0.5}), ended({0.9}), ended({0.51})).reason == Reason::kNumbers);
 }
 

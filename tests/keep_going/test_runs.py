@@ -1,6 +1,7 @@
 """Programs that go on after their mismatches: each is reported once, at its line, causes first; and those without one are unchanged."""
 
 import html
+import json
 import os
 import pathlib
 import re
@@ -216,6 +217,23 @@ class Unchanged(Runs):
         self.assertTrue(weights[0])
         self.assertEqual([p.read_bytes() for p in weights[0]], [p.read_bytes() for p in weights[1]])
         self.assertTrue(done.run.report["results_valid"], done.run.text())
+
+
+class Nudged(Runs):
+    def test_what_is_drawn_is_off_in_its_last_bits_and_nothing_else(self):
+        command = [self.interpreter, PROGRAMS / "drawn.py"]
+        plain, nudged = (self.traced_command(command, options) for options in (["--keep-going"], ["--keep-going", "--nudge"]))
+        self.assertEqual(plain.out, self.traced_command(command).out)
+        (drawn, others), (off, same) = json.loads(plain.out), json.loads(nudged.out)
+        self.assertEqual(same, others)
+        for right, one in zip(sum(drawn, []), sum(off, [])):
+            self.assertNotEqual(one, right)
+            self.assertLess(abs(one - right), 4e-6 * abs(right))
+
+    def test_it_changes_results_and_is_refused_alone(self):
+        done = self.traced_command([self.interpreter, PROGRAMS / "drawn.py"], ["--nudge"])
+        self.assertEqual((done.status, done.out), (2, ""))
+        self.assertIn("--nudge requires --keep-going", done.err)
 
 
 if __name__ == "__main__":

@@ -195,6 +195,14 @@ def rotary_table():
     return angles.cos().float().abs().mean()
 
 
+@case("far-from-float")
+def frequencies_of_positions():
+    """One line at ten frequencies: only the last ones make other angles of what Half rounds."""
+    positions = torch.linspace(2.03, 3.97, 48).to(in_mode(torch.float16, torch.float32))
+    waves = [torch.sin(positions * 2.0 ** i) for i in range(10)]
+    return waves[-1].float()[:8].sum()
+
+
 @case("eps-underflow")
 def epsilon_of_a_norm():
     """1e-8 is 0 in Half: a division by 0."""

@@ -84,6 +84,7 @@ void read_options(const char* options) {
   tracer.options.values = start_digests(options);
   tracer.options.fix = has_option(options, "fix");
   tracer.options.keep_going = tracer.options.fix || has_option(options, "keep-going");
+  tracer.options.nudge = has_option(options, "nudge");
   tracer.options.pretended = has_option(options, "pretended");
   tracer.options.most_steps = number_of_option(options, "most-steps");
   tracer.options.timeline_steps = number_of_option(options, "timeline");

@@ -34,7 +34,7 @@ constexpr uint64_t kSampledOneIn = 16;  // calls, the first among them
 constexpr uint32_t kLookOneIn = 8;      // ops, for samples that have arrived
 constexpr float kSentinel = 1e8f;       // what is larger stands for infinity, in a mask
 constexpr uint32_t kEveryStepUntil =
-    16;  // --check-values: all steps up to here, then one in kThenOneIn
+    16;  // --check-values: all steps from the first of a signature on, then one in kThenOneIn
 constexpr uint32_t kThenOneIn = 16;
 
 bool is_low_precision(uint8_t dtype) {
@@ -130,9 +130,11 @@ struct Finite {
   bool known = false, all = true, nan = false;
 };
 
-bool looks_in_this_step() {
+// What a training does in a step long after its first, to evaluate or to save, begins there.
+bool looks_in_this_step(const trace::SignatureRecord* signature) {
   const uint32_t step = tracer.current_step();
-  return tracer.options.check_values && (step < kEveryStepUntil || step % kThenOneIn == 0);
+  return tracer.options.check_values &&
+         (step - signature->first_step < kEveryStepUntil || step % kThenOneIn == 0);
 }
 
 std::atomic<uint32_t> ops_since_look{0};
@@ -325,7 +327,7 @@ void sample_loss(const Frame& frame, const c10::TensorImpl* source, uint8_t targ
   const trace::SignatureRecord* signature = frame.signature;
   const bool is_of_optimizer = frame.phase == static_cast<uint8_t>(Phase::kOptimizer);
   const bool looks_for_nan =
-      target != static_cast<uint8_t>(Dtype::kHalf) && !looks_in_this_step();  // 8 bits
+      target != static_cast<uint8_t>(Dtype::kHalf) && !looks_in_this_step(signature);  // 8 bits
   look_at({source}, [=](const std::vector<Numbers>& numbers) {
     const Numbers& from = numbers[0];
     const Sample seen = sample_of(from.dtype, from.data, from.count, looks_at_all, *range);
@@ -561,7 +563,7 @@ void look_at_loss(const Frame& frame, c10::ArrayRef<const c10::IValue> inputs) {
 }
 
 void look_at_values(Frame& frame, c10::ArrayRef<const c10::IValue> inputs) {
-  if (!looks_in_this_step()) return;
+  if (!looks_in_this_step(frame.signature)) return;
   bool all = true, no_nan = true;
   for (const Argument& argument : frame.op->tensors) {
     if (argument.role == static_cast<uint8_t>(Role::kOut)) continue;  // about to be overwritten
@@ -728,14 +730,14 @@ void look_at_inputs(ThreadState* state, Frame& frame, c10::ArrayRef<const c10::I
   if (frame.op->may_begin_backward) look_at_loss(frame, inputs);
   if (frame.op->adds) look_at_running_sum(frame, inputs);
   look_at_values(frame, inputs);
-  if (frame.op->reduces && !looks_in_this_step()) look_at_summed(frame, inputs);
+  if (frame.op->reduces && !looks_in_this_step(frame.signature)) look_at_summed(frame, inputs);
   frame.began_ns = is_timed(frame) ? now_ns() : 0;
 }
 
 void look_at_results(ThreadState* state, const Frame& frame,
                      const std::vector<c10::IValue>& outputs) {
   if (frame.began_ns) note_time(state, frame);
-  const bool looks = looks_in_this_step();
+  const bool looks = looks_in_this_step(frame.signature);
   const bool was_looked_at = frame.inputs_finite || frame.inputs_had_no_nan || is_sum_on_gpu(frame);
   if (looks ? frame.op->makes_garbage : !(frame.op->reduces && was_looked_at)) return;
   BusyScope busy(state);

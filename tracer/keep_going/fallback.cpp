@@ -198,10 +198,32 @@ void call_that_may_fail(Call& call) {
   if (!try_or_repair(call, /*may_take_over=*/true)) hand_on_taint(call);
 }
 
+// What two computers that round differently give: random numbers that are off by a few last bits of
+// Float, up and down in turns. Where the program ends is then as far off as rounding alone makes
+// it.
+void nudge(const at::Tensor& drawn) {
+  constexpr double kOff = 0x1p-20;
+  const bool is_off = drawn.defined() && drawn.is_cpu() && drawn.layout() == at::kStrided &&
+                      drawn.is_contiguous() && drawn.dim() > 0;
+  const auto set_off = [&](auto* numbers) {
+    for (int64_t i = 0; i < drawn.numel(); ++i) numbers[i] *= i % 2 == 0 ? 1 + kOff : 1 - kOff;
+  };
+  if (is_off && drawn.scalar_type() == at::kFloat) set_off(drawn.data_ptr<float>());
+  if (is_off && drawn.scalar_type() == at::kDouble) set_off(drawn.data_ptr<double>());
+}
+
+void run_nudged(const c10::OperatorHandle& op, c10::DispatchKeySet below,
+                torch::jit::Stack* stack) {
+  op.redispatchBoxed(below, stack);
+  for (const c10::IValue& result : torch::jit::last(*stack, op.schema().returns().size()))
+    if (result.isTensor()) nudge(result.toTensor());
+}
+
 void run_and_repair(const c10::OperatorHandle& op, c10::DispatchKeySet below,
                     torch::jit::Stack* stack, ThreadState* state) {
   const DtypeMix mix = DtypeMix::of(torch::jit::last(*stack, op.schema().arguments().size()));
   const OpFacts& facts = facts_of(op);
+  if (facts.draws && tracer.options.nudge) return run_nudged(op, below, stack);
   const bool may_fail = mix.may_fail() || may_be_integers(mix, facts);
   if ((!may_fail && !any_taint()) || facts.is_view) return op.redispatchBoxed(below, stack);
   Call call(op, below, stack, state, mix);

@@ -81,8 +81,12 @@ void learn_arguments(const c10::FunctionSchema& schema, OpFacts& facts) {
   }
 }
 
-const OpFacts* learn_facts(const c10::FunctionSchema& schema) {
+const OpFacts* learn_facts(const c10::OperatorHandle& op) {
+  const c10::FunctionSchema& schema = op.schema();
   auto* facts = new OpFacts;  // as long as the process
+#if DTYPECHECK_TORCH_AT_LEAST(2, 0)
+  facts->draws = op.hasTag(at::Tag::nondeterministic_seeded);
+#endif
   facts->argument_count = static_cast<uint16_t>(schema.arguments().size());
   facts->result_count = static_cast<uint16_t>(schema.returns().size());
   facts->is_view = returns_a_view(schema);
@@ -100,10 +104,9 @@ const OpFacts* learn_facts(const c10::FunctionSchema& schema) {
 }  // namespace
 
 const OpFacts& facts_of(const c10::OperatorHandle& op) {
-  const c10::FunctionSchema& schema = op.schema();
-  const auto schema_key = reinterpret_cast<uint64_t>(&schema);
+  const auto schema_key = reinterpret_cast<uint64_t>(&op.schema());
   if (const OpFacts* known = facts_table.find(schema_key)) return *known;
-  const OpFacts* facts = learn_facts(schema);
+  const OpFacts* facts = learn_facts(op);
   if (facts_table.insert(schema_key, facts)) return *facts;
   const OpFacts* faster = facts_table.find(schema_key);
   return faster ? *faster : *facts;
