@@ -137,6 +137,17 @@ bool was_lowered_for_others(const Run& run, const OpCall& origin, const Finding&
          call != nullptr && !reads_parameter(*call);
 }
 
+// It reads nothing else in Double, so that it would read Float as well; and gradients follow.
+bool is_double_for_this_alone(const OpCall& call, const OpCall& origin) {
+  const bool follows = call.site.phase == Phase::kBackward || call.site.phase == Phase::kOptimizer;
+  return origin.result_dtype() == Dtype::kDouble &&
+         (follows ||
+          std::none_of(call.operands.begin(), call.operands.end(), [&](const Operand& operand) {
+            return operand.dtypes.contains(Dtype::kDouble) && !operand.is_wrapped_number &&
+                   operand.origin != origin.id;
+          }));
+}
+
 // Another line than the goal's reads it in the dtype that it has. zeros_like() takes whichever it
 // is.
 bool is_needed(const Run& run, const OpCall& origin, const Finding& goal) {
@@ -148,7 +159,7 @@ bool is_needed(const Run& run, const OpCall& origin, const Finding& goal) {
         (ops::facts_of(call.op) & (ops::kFactory | ops::kOverwrites)) == ops::kFactory;
     return call.outcome == Outcome::kReturned && call.parent == kNoOpCall && !follows &&
            !(call.site.line == goal.site.line) && !(call.site.line == origin.site.line) &&
-           !on_the_way.contains(call.id) &&
+           !on_the_way.contains(call.id) && !is_double_for_this_alone(call, origin) &&
            std::any_of(call.operands.begin(), call.operands.end(), reads);
   });
 }
@@ -160,6 +171,7 @@ void note_places(const Run& run, const Finding& goal, std::vector<Candidate>& al
     const CureKind kind = one.parts.front().second->kind;
     return kind == CureKind::kCastResult || kind == CureKind::kCastDrawn;
   };
+  if (!is_refusal(run, goal)) return;  // what reads rounded numbers takes others as well
   for (Candidate& one : all) {
     const Cure& cure = *one.parts.front().second;
     const OpCall* origin = origin_of(run, goal, cure);

@@ -102,7 +102,8 @@ Merit merit_of_source(const Patch& patch, bool is_setting, int place, bool overr
 void add_run(Merit& merit, const Trial& trial, const LowShare& before, const Judge& judge) {
   std::set<std::string> left, left_costs;
   for (const Finding& finding : trial.findings) {
-    if (finding.severity < Severity::kWarning) continue;
+    if (finding.severity < Severity::kWarning || judge.came_with_data(trial.recorded.run, finding))
+      continue;
     (costs_only(finding) ? left_costs : left).insert(finding.message);
     merit.loses_steps |= loses_steps(finding);
     merit.stops_steps |= loses_steps(finding) && !judge.has_trained_in(trial.recorded.run, finding);

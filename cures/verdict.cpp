@@ -133,6 +133,14 @@ void Judge::compare_with(std::shared_ptr<const Trial> repair_run) {
   if (!is_without_numbers_) repaired_ = std::move(repair_run);
 }
 
+bool Judge::came_with_data(const Run& run, const Finding& finding) const {
+  const OpCall* call = run.call(finding.call);
+  return call != nullptr && makes_non_finite(finding) && is_as_it_was(run, finding) &&
+         std::all_of(call->non_finite.begin(), call->non_finite.end(), [](const NonFinite& found) {
+           return found.is_nan && !found.operands_had_no_nan;
+         });
+}
+
 bool Judge::is_left(const Node& node, const Finding& goal, const Node& next) {
   const auto& findings = next.trial->findings;
   return std::any_of(findings.begin(), findings.end(),
@@ -153,6 +161,8 @@ Judgement Judge::judge(const Node& node, const Finding& goal, const Node& next, 
             fmt::format("it lowers the precision of {}, which is trained", name)};
   const Finding* error = nullptr;
   for (const Finding& finding : trial.findings) {
+    // The first NaN behind an infinity that is gone was there before, and was not the first.
+    if (makes_non_finite(finding) && is_as_it_was(trial.recorded.run, finding)) continue;
     if (finding.severity == Severity::kError && error == nullptr) error = &finding;
     if (finding.severity < Severity::kWarning || known_.contains(name_of(finding))) continue;
     // Another setting is another branch of the program, with a fault of its own to be cured.

@@ -37,6 +37,8 @@ class Judge {
   // An unpatched run trained weights in the dtype of those that do not move.
   bool has_trained_in(const Run& run, const Finding& finding) const;
 
+  // A NaN that no op made, which all runs were given.
+  bool came_with_data(const Run& run, const Finding& finding) const;
   // The finding of the node is there again, or still.
   static bool is_left(const Node& node, const Finding& goal, const Node& next);
   // `next` is the node with the change.

@@ -49,6 +49,8 @@ std::vector<Cure> cures(const CureProposer& propose, const OpCall& call, Dtype d
     all.push_back(propose.cast_parameters(call, *parameter, root, Dtype::kFloat));
   } else if (tensors.size() == 1) {
     all = propose.raise_operand(call, *tensors[0], noun_of(*tensors[0]));
+  } else if (auto both = propose.cast_operands(call, tensors, Dtype::kFloat)) {
+    all.push_back(*std::move(both));
   }
   return all;
 }

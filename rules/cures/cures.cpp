@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cctype>
 
+#include "core/follow_links.h"
 #include "rules/engine/formatting.h"
 
 namespace dtypecheck::rules {
@@ -160,24 +161,51 @@ bool CureProposer::is_float_under_autocast(const OpCall& call) const {
   return !answer.results.empty() && answer.results.front() == Dtype::kFloat;
 }
 
-std::optional<Cure> CureProposer::raise_before(const OpCall& call, bool in_function) const {
-  const OpCall* first = &call;
-  const Operand* read = nullptr;
-  for (const OpCall* at = &call; at != nullptr;) {
+std::vector<std::pair<const OpCall*, const Operand*>> CureProposer::arithmetic_before(
+    const OpCall& call) const {
+  std::vector<std::pair<const OpCall*, const Operand*>> way;
+  for (const OpCall* at = &call; at != nullptr && way.size() < kMaxFollowed;) {
     const auto low = std::find_if(at->operands.begin(), at->operands.end(), is_low_data);
     const auto result = at->result_dtype();
     const bool is_next = low != at->operands.end() && result && kLowPrecision.contains(*result) &&
                          !index_.has(*at, ops::kMultiplies | ops::kProduct | ops::kCast) &&
-                         (!in_function || (at->site.line.file == call.site.line.file &&
-                                           at->site.line.function == call.site.line.function)) &&
                          is_users_own(at->site);
     if (!is_next) break;
-    if (in_function || (at != &call && is_float_under_autocast(*at))) first = at, read = &*low;
+    way.emplace_back(at, &*low);
     const OpCall* made = index_.run().call(low->origin);
     at = made != nullptr && made->id < at->id ? made : nullptr;
   }
-  if (first == &call) return std::nullopt;
-  return cast_operand(*first, *read, Dtype::kFloat, read->name == "self" ? "input" : read->name);
+  return way;
+}
+
+// The op alone comes last but one: what 16 bits lost before it, it does not get back.
+std::vector<Cure> CureProposer::raise_before(const OpCall& call, std::vector<Cure> alone) const {
+  const auto way = arithmetic_before(call);
+  if (way.size() < 2) return alone;
+  std::vector<Cure> all;
+  const auto raise = [&](const auto& step) {
+    const std::string noun = step.second->name == "self" ? "input" : step.second->name;
+    if (auto cure = cast_operand(*step.first, *step.second, Dtype::kFloat, noun))
+      all.push_back(*std::move(cure));
+  };
+  const auto before = way.begin() + 1;
+  const auto other = std::find_if(before, way.end(), [&](const auto& step) {
+    return step.first->site.line.file != call.site.line.file ||
+           step.first->site.line.function != call.site.line.function;
+  });
+  const auto of_autocast = std::find_if(way.rbegin(), way.rend() - 1, [&](const auto& step) {
+    return is_float_under_autocast(*step.first);
+  });
+  const bool is_of_autocast = of_autocast != way.rend() - 1;
+  if (is_of_autocast) raise(*of_autocast);
+  for (Cure& cure : alone) all.push_back(std::move(cure));
+  if (other != before) raise(*(other - 1));
+  // What is handed to the function, as the cat of an epoch's batches.
+  auto handed = is_of_autocast || other == way.end()
+                    ? std::nullopt
+                    : cast_result(*way.back().first, Dtype::kFloat);
+  if (handed) all.push_back(*std::move(handed));
+  return all;
 }
 
 std::vector<Cure> CureProposer::compute_in_float(const OpCall& call) const {
@@ -193,10 +221,7 @@ std::vector<Cure> CureProposer::compute_in_float(const OpCall& call) const {
     all = raise_operand(call, *data, data->name == "self" ? "input" : data->name);
   // What is beyond the dtype's end is so again where it is cast back.
   if (call.first_inf() != nullptr) std::reverse(all.begin(), all.end());
-  if (auto before = is_here ? raise_before(call, /*in_function=*/true) : std::nullopt)
-    all.push_back(*std::move(before));
-  if (auto before = is_here ? raise_before(call, /*in_function=*/false) : std::nullopt)
-    all.insert(all.begin(), *std::move(before));
+  if (is_here) all = raise_before(call, std::move(all));
   const std::string root = root_module(call.site.module);
   const OpCall* reader = nullptr;
   const Operand* parameter = nullptr;

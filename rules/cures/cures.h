@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "core/cure.h"
@@ -33,10 +34,12 @@ class CureProposer {
                                   const std::string& noun) const;
   // Of an op that 16 bits are too few for: what leads to it from the first op on that autocast
   // computes in Float on a GPU; the op alone where a line of the user's calls it; all of the
-  // function's arithmetic that leads to it; the frozen model that it is in.
+  // function's arithmetic that leads to it; what the function is given; the frozen model that it is
+  // in.
   std::vector<Cure> compute_in_float(const OpCall& call) const;
-  // The operand of the first of these ops, behind the last layer.
-  std::optional<Cure> raise_before(const OpCall& call, bool in_function) const;
+  // Behind the last layer, from the call back to the first: each op with what it reads in 16 bits.
+  std::vector<std::pair<const OpCall*, const Operand*>> arithmetic_before(const OpCall& call) const;
+  std::vector<Cure> raise_before(const OpCall& call, std::vector<Cure> alone) const;
   bool is_float_under_autocast(const OpCall& call) const;
   // A parameter that is trained keeps its dtype: what reads it is cast.
   static bool is_learned(const Operand& operand);

@@ -217,3 +217,33 @@ TEST_CASE("Nothing of a program that is not Python is tried") {
   CHECK(found.runs == 0);
   CHECK_THAT(found.impossible, Contains("not Python"));
 }
+
+TEST_CASE("A NaN that came with the data is there once an infinity is no more") {
+  const auto trial = [](bool is_given, bool has_inf) {
+    Trial one = ended({});
+    OpCall cat{.id = 1, .op = "aten::cat"};
+    cat.results = {{.name = "", .dtypes = Dtype::kFloat, .shape = {4}}};
+    cat.outcome = Outcome::kReturned;
+    if (!has_inf) {
+      cat.non_finite = {{.is_nan = true, .operands_had_no_nan = !is_given}};
+      one.findings = {{.rule = "first-non-finite",
+                       .severity = Severity::kError,
+                       .message = "aten::cat received the first NaN of the run",
+                       .call = 1}};
+    }
+    one.recorded.run.calls = {cat};
+    return one;
+  };
+  for (const bool is_given : {true, false}) {
+    Judge judge([] { return Trial(); });
+    const Trial before = trial(is_given, true);
+    judge.remember(before);
+    const Node node{.trial = std::make_shared<Trial>(before), .program = {}};
+    const auto changed = std::make_shared<Trial>(trial(is_given, false));
+    const Node next{.trial = changed, .program = {}};
+    CHECK(judge.judge(node, kGoal, next, /*is_setting=*/false).verdict == Verdict::kProven);
+    Merit merit;
+    add_run(merit, *changed, {}, judge);
+    CHECK(merit.left == (is_given ? 0 : 1));
+  }
+}

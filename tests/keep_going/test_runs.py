@@ -233,7 +233,7 @@ class Nudged(Runs):
     def test_it_changes_results_and_is_refused_alone(self):
         done = self.traced_command([self.interpreter, PROGRAMS / "drawn.py"], ["--nudge"])
         self.assertEqual((done.status, done.out), (2, ""))
-        self.assertIn("--nudge requires --keep-going", done.err)
+        self.assertIn("--nudge requires --keep-going", done.said)
 
 
 if __name__ == "__main__":
