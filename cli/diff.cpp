@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <filesystem>
 #include <memory>
-#include <tuple>
 
 #include "cli/command.h"
 #include "cli/exit_status.h"
@@ -12,7 +11,6 @@
 #include "platform/error.h"
 #include "platform/files.h"
 #include "platform/output.h"
-#include "reports/judging/engine_roles.h"
 #include "reports/judging/lock_diff.h"
 #include "reports/judging/recorded_run.h"
 
@@ -23,7 +21,6 @@ struct DiffCommand {
   std::string output;
   bool json = false;
   bool all = false;
-  bool engines = false;
   bool values = false;
   bool dtypes = false;
 };
@@ -66,8 +63,7 @@ static bool has_values(const std::string& path) {
 
 static bool compares_values(const DiffCommand& command) {
   if (command.values) return true;
-  return !command.dtypes && !command.engines && has_values(command.before) &&
-         has_values(command.after);
+  return !command.dtypes && has_values(command.before) && has_values(command.after);
 }
 
 static int run_on_values(const DiffCommand& command) {
@@ -85,8 +81,6 @@ static int run_on_values(const DiffCommand& command) {
 static int run(const DiffCommand& command) {
   if (compares_values(command)) return run_on_values(command);
   Side before = read_side(command.before), after = read_side(command.after);
-  if (command.engines)
-    std::tie(before.lock, after.lock) = judging::roles_of(before.lock, after.lock);
   const judging::LockDiff diff = judging::diff_locks(std::move(before.lock), std::move(after.lock),
                                                      command.before, command.after);
   Output output = open_output(command.output);
@@ -115,9 +109,6 @@ static std::function<int()> set_up(Options& options) {
       "given; default where both have them");
   options.add_flag("--dtypes", command->dtypes, "compare dtypes, though both have digests")
       .excludes(values);
-  options.add_flag("--engines", command->engines,
-                   "OLD trains what NEW generates with: compare weights, layers, norms, caches, "
-                   "logits and samplers, not ops");
   options.add("-o,--output", command->output, "file for what differs; default: standard output")
       .type("FILE");
   return [command] { return run(*command); };

@@ -262,6 +262,55 @@ void compare_devices(Lock& before, Lock& after, LockDiff& diff) {
   forget_devices(after);
 }
 
+// Modules have dots and parameters; FILE:FUNCTION is none.
+std::set<std::string> modules_below(const Lock& lock, const std::string& root) {
+  std::set<std::string> names;
+  for (const auto& [place, ops] : lock.places)
+    if (!place.empty() && place.find(':') == place.npos && place.starts_with(root))
+      names.insert(place.substr(root.size()));
+  return names;
+}
+
+// What the names of most modules begin with, the shortest first: "", "actor.", "actor.module."
+std::vector<std::string> roots_of(const Lock& lock) {
+  constexpr size_t kMostParts = 5;
+  const std::set<std::string> modules = modules_below(lock, "");
+  std::map<std::string, size_t> counts;
+  for (const std::string& name : modules) {
+    size_t dot = 0;
+    for (size_t i = 0; i < kMostParts && (dot = name.find('.', dot)) != name.npos; ++i)
+      ++counts[name.substr(0, ++dot)];
+  }
+  std::vector<std::string> roots = {""};
+  for (const auto& [root, count] : counts)
+    if (count * 2 > modules.size()) roots.push_back(root);
+  return roots;
+}
+
+// Two programs may hold one model under other names, as a trainer and an engine that generates:
+// "runner.model.layers.0" of one is "actor.layers.0" of the other.
+void align_names(const Lock& before, Lock& after, LockDiff& diff) {
+  size_t most = 0;
+  std::string from, to;
+  for (const std::string& theirs : roots_of(after)) {
+    const std::set<std::string> names = modules_below(after, theirs);
+    for (const std::string& ours : roots_of(before)) {
+      const std::set<std::string> other = modules_below(before, ours);
+      const size_t common = names.size() - without(names, other).size();
+      if (common <= most || common * 2 < std::min(names.size(), other.size())) continue;
+      most = common;
+      from = theirs;
+      to = ours;
+    }
+  }
+  if (from == to) return;
+  diff.names = fmt::format("{}* → {}*", to, from);
+  std::map<std::string, Ops> renamed;
+  for (auto& [place, ops] : after.places)
+    renamed[place.starts_with(from) ? to + place.substr(from.size()) : place].merge(ops);
+  after.places = std::move(renamed);
+}
+
 }  // namespace
 
 LockDiff diff_locks(Lock before, Lock after, const std::string& before_name,
@@ -270,6 +319,8 @@ LockDiff diff_locks(Lock before, Lock after, const std::string& before_name,
   if (before.runtime != after.runtime && !before.runtime.empty() && !after.runtime.empty())
     diff.runtime = arrow(before.runtime, after.runtime);
   compare_devices(before, after, diff);
+  const std::set<std::string> modules = modules_below(before, "");
+  if (without(modules, modules_below(after, "")) == modules) align_names(before, after, diff);
   compare_compiled(before, after, diff);
   const std::set<std::string> was = names_of(before), is = names_of(after);
   std::set<std::string> all = was;
@@ -389,6 +440,7 @@ std::string to_text(const LockDiff& diff, const std::string& before_name,
   if (!diff.runtime.empty()) text += diff.runtime + '\n';
   if (!diff.devices.empty())
     text += fmt::format("compared without the device: {}\n", printable(diff.devices));
+  if (!diff.names.empty()) text += fmt::format("compared as one: {}\n", printable(diff.names));
   if (diff.empty()) {
     return text + fmt::format("no dtype differs in {}\n", reports::counted(diff.same, "module"));
   }
@@ -424,6 +476,7 @@ std::string to_json(const LockDiff& diff, const std::string& before_name,
                {"same", diff.empty()},
                {"runtime", text_or_null(diff.runtime)},
                {"devices", text_or_null(diff.devices)},
+               {"names", text_or_null(diff.names)},
                {"compiled", diff.compiled},
                {"changes", Json::array()},
                {"only_before", diff.only_before},

@@ -35,6 +35,7 @@ struct LockDiff {
   std::vector<std::string> only_before, only_after;  // modules, folded
   std::string runtime;  // "LibTorch 2.6.0, cpu → LibTorch 2.11.0, cpu"; "" where it is the same
   std::string devices;  // "cpu → cuda"; "" where they are the same
+  std::string names;    // "actor.* → runner.model.*"; "" where modules have the same names
   // Of an eager and a compiled run, ops by the dtype of their arithmetic: "forward: BFloat16 in
   // eager, Float in compiled: aten::add, aten::mul".
   std::vector<std::string> compiled;

@@ -171,57 +171,53 @@ torch.compile computes in another dtype, and rounds what a kernel stores
 runner.model.model.layers.{{0,1}}
   forward aten::add self={residual} other={residual} -> {residual} @cuda
 runner.model.model.layers.{{0,1}}.self_attn.qkv_proj
-  forward aten::linear input=BFloat16 weight=BFloat16 -> BFloat16 @cuda
   parameters weight=BFloat16
-runner.model.model.layers.{{0,1}}.self_attn.attn
-  forward vllm::unified_attention query=BFloat16 key=BFloat16 value=BFloat16 key_cache={cache} -> BFloat16 @cuda
-runner.model.model.norm
-  forward _C::rms_norm input=BFloat16 weight=BFloat16 -> {norm} @cuda
-  parameters weight=BFloat16
+runner.model.model.layers.{{0,1}}.mlp.down_proj
+  forward aten::linear input=BFloat16 weight={weight} -> BFloat16 @cuda
+  parameters weight={weight}
 runner.model.lm_head
-  forward aten::linear input=BFloat16 weight=BFloat16 -> BFloat16 @cuda
+  parameters weight=BFloat16
 sampler.py:forward
-  forward aten::_log_softmax self={softmax} -> Float @cuda
   forward aten::multinomial self=Float -> Long @cuda
 """
     TRAINER = """\
 # dtypecheck lock 1
 actor.model.layers.{0,1}
   forward aten::add self=BFloat16 other=BFloat16 -> BFloat16 @cuda
-  backward aten::mul self=Float other=Float -> Float @cuda
 actor.model.layers.{0,1}.self_attn.{q_proj,k_proj,v_proj}
-  forward aten::linear input=BFloat16 weight=BFloat16 -> BFloat16 @cuda
   parameters weight=BFloat16
-actor.model.layers.{0,1}.self_attn
-  forward aten::scaled_dot_product_attention query=BFloat16 key=BFloat16 value=BFloat16 -> BFloat16 @cuda
-actor.model.norm
-  forward aten::mul self=Float other=Float -> Float @cuda
-  forward aten::_to_copy self=Float -> BFloat16 @cuda
+actor.model.layers.{0,1}.mlp.down_proj
+  forward aten::linear input=BFloat16 weight=BFloat16 -> BFloat16 @cuda
   parameters weight=BFloat16
 actor.lm_head
-  forward aten::linear input=BFloat16 weight=BFloat16 -> BFloat16 @cuda
+  parameters weight=BFloat16
 train.py:loss
   forward aten::_log_softmax self=Float -> Float @cuda
 """
 
     def test_a_trainer_and_an_engine(self):
         self.write("trainer.lock", self.TRAINER)
-        same = {"residual": "BFloat16", "cache": "BFloat16", "norm": "Float", "softmax": "Float"}
-        self.write("engine.lock", self.ENGINE.format(**same))
-        self.assertEqual(self.diff("--engines", "trainer.lock", "engine.lock", status=0), "no dtype differs in 13 modules\n")
-        self.write("engine.lock", self.ENGINE.format(residual="Float", cache="Float8_e4m3fn", norm="BFloat16", softmax="BFloat16"))
-        self.assertEqual(self.diff("--engines", "trainer.lock", "engine.lock"), """\
+        self.write("engine.lock", self.ENGINE.format(residual="Float", weight="Float8_e4m3fn"))
+        self.assertEqual(self.diff("trainer.lock", "engine.lock"), """\
 actor.model.layers.* (2 modules)
-  forward residual result: BFloat16 → Float
-actor.model.layers.*.self_attn (2 modules)
-  forward keys and values result: BFloat16 → BFloat16|Float8_e4m3fn
-(softmax)
-  forward softmax result: Float → BFloat16
-actor.model.norm
-  forward norm result: Float → BFloat16
+  forward aten::add self: BFloat16 → Float
+  forward aten::add other: BFloat16 → Float
+  forward aten::add result: BFloat16 → Float
+actor.model.layers.*.mlp.down_proj (2 modules)
+  weight: BFloat16 → Float8_e4m3fn
+only in trainer.lock
+  actor.model.layers.{0,1}.self_attn.{k_proj,q_proj,v_proj} (6 modules)
+  train.py:loss
+only in engine.lock
+  actor.model.layers.*.self_attn.qkv_proj (2 modules)
+  sampler.py:forward
 
-6 modules changed, 7 the same
+compared as one: actor.* → runner.model.*
+4 modules changed, 7 only in trainer.lock, 3 only in engine.lock, 1 the same
 """)
+        # Two models that share the name of a module, and no more.
+        self.write("other.lock", "# dtypecheck lock 1\n" + "".join(f"net.{name}\n  parameters weight=Half\n" for name in ("lm_head", "a", "b", "c")))
+        self.assert_one_line(self.run_tool("diff", "trainer.lock", "other.lock"), "no module in common")
 
     def test_modules_of_one_side(self):
         self.write("less.trace", run_of(["Half", "Half"], names=["to_q"]))
