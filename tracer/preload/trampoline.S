@@ -14,7 +14,6 @@
 #if defined(__x86_64__)
 
     .macro SAVE_AND_CALL function
-    .cfi_startproc
     pushq %rbp
     .cfi_def_cfa_offset 16
     .cfi_offset %rbp, -16
@@ -56,84 +55,13 @@
     .cfi_def_cfa %rsp, 8
     .endm
 
-    .globl STEP_CALLBACKS
-    .type STEP_CALLBACKS, @function
-STEP_CALLBACKS:
-    .cfi_startproc
-    jmp *dtypecheck_step_callbacks(%rip)
-    .cfi_endproc
-    .size STEP_CALLBACKS, . - STEP_CALLBACKS
-
-    .hidden dtypecheck_trampoline_first
-    .globl dtypecheck_trampoline_first
-    .type dtypecheck_trampoline_first, @function
-dtypecheck_trampoline_first:
-    SAVE_AND_CALL dtypecheck_first_op
-    jmp *dtypecheck_step_callbacks(%rip)
-    .cfi_endproc
-    .size dtypecheck_trampoline_first, . - dtypecheck_trampoline_first
-
-    .globl SCOPE_CALLBACKS
-    .type SCOPE_CALLBACKS, @function
-SCOPE_CALLBACKS:
-    .cfi_startproc
-    jmp *dtypecheck_scope_callbacks(%rip)
-    .cfi_endproc
-    .size SCOPE_CALLBACKS, . - SCOPE_CALLBACKS
-
-    .hidden dtypecheck_trampoline_first_scope
-    .globl dtypecheck_trampoline_first_scope
-    .type dtypecheck_trampoline_first_scope, @function
-dtypecheck_trampoline_first_scope:
-    SAVE_AND_CALL dtypecheck_first_scope
-    jmp *dtypecheck_scope_callbacks(%rip)
-    .cfi_endproc
-    .size dtypecheck_trampoline_first_scope, . - dtypecheck_trampoline_first_scope
-
-    .globl dlopen
-    .type dlopen, @function
-dlopen:
-    SAVE_AND_CALL dtypecheck_before_dlopen
-    jmp *dtypecheck_real_dlopen(%rip)
-    .cfi_endproc
-    .size dlopen, . - dlopen
-
-    .globl _ZN2at17addGlobalCallbackENS_22RecordFunctionCallbackE
-    .type _ZN2at17addGlobalCallbackENS_22RecordFunctionCallbackE, @function
-_ZN2at17addGlobalCallbackENS_22RecordFunctionCallbackE:
-    SAVE_AND_CALL dtypecheck_before_observer
-    jmp *dtypecheck_real_add_global(%rip)
-    .cfi_endproc
-    .size _ZN2at17addGlobalCallbackENS_22RecordFunctionCallbackE, . - _ZN2at17addGlobalCallbackENS_22RecordFunctionCallbackE
-
-    .globl _ZN2at22addThreadLocalCallbackENS_22RecordFunctionCallbackE
-    .type _ZN2at22addThreadLocalCallbackENS_22RecordFunctionCallbackE, @function
-_ZN2at22addThreadLocalCallbackENS_22RecordFunctionCallbackE:
-    SAVE_AND_CALL dtypecheck_before_observer
-    jmp *dtypecheck_real_add_thread_local(%rip)
-    .cfi_endproc
-    .size _ZN2at22addThreadLocalCallbackENS_22RecordFunctionCallbackE, . - _ZN2at22addThreadLocalCallbackENS_22RecordFunctionCallbackE
-
-    .globl _ZN2at8autocast17increment_nestingEv
-    .type _ZN2at8autocast17increment_nestingEv, @function
-_ZN2at8autocast17increment_nestingEv:
-    SAVE_AND_CALL dtypecheck_before_autocast
-    jmp *dtypecheck_real_enter_autocast(%rip)
-    .cfi_endproc
-    .size _ZN2at8autocast17increment_nestingEv, . - _ZN2at8autocast17increment_nestingEv
-
-    .globl _ZN2at8autocast17decrement_nestingEv
-    .type _ZN2at8autocast17decrement_nestingEv, @function
-_ZN2at8autocast17decrement_nestingEv:
-    SAVE_AND_CALL dtypecheck_after_autocast
-    jmp *dtypecheck_real_leave_autocast(%rip)
-    .cfi_endproc
-    .size _ZN2at8autocast17decrement_nestingEv, . - _ZN2at8autocast17decrement_nestingEv
+    .macro JUMP_THROUGH pointer
+    jmp *\pointer(%rip)
+    .endm
 
 #elif defined(__aarch64__)
 
     .macro SAVE_AND_CALL function
-    .cfi_startproc
     stp x29, x30, [sp, #-96]!
     .cfi_def_cfa_offset 96
     .cfi_offset 29, -96
@@ -162,82 +90,33 @@ _ZN2at8autocast17decrement_nestingEv:
     br x16
     .endm
 
-    .globl STEP_CALLBACKS
-    .type STEP_CALLBACKS, @function
-STEP_CALLBACKS:
-    .cfi_startproc
-    JUMP_THROUGH dtypecheck_step_callbacks
-    .cfi_endproc
-    .size STEP_CALLBACKS, . - STEP_CALLBACKS
-
-    .hidden dtypecheck_trampoline_first
-    .globl dtypecheck_trampoline_first
-    .type dtypecheck_trampoline_first, @function
-dtypecheck_trampoline_first:
-    SAVE_AND_CALL dtypecheck_first_op
-    JUMP_THROUGH dtypecheck_step_callbacks
-    .cfi_endproc
-    .size dtypecheck_trampoline_first, . - dtypecheck_trampoline_first
-
-    .globl SCOPE_CALLBACKS
-    .type SCOPE_CALLBACKS, @function
-SCOPE_CALLBACKS:
-    .cfi_startproc
-    JUMP_THROUGH dtypecheck_scope_callbacks
-    .cfi_endproc
-    .size SCOPE_CALLBACKS, . - SCOPE_CALLBACKS
-
-    .hidden dtypecheck_trampoline_first_scope
-    .globl dtypecheck_trampoline_first_scope
-    .type dtypecheck_trampoline_first_scope, @function
-dtypecheck_trampoline_first_scope:
-    SAVE_AND_CALL dtypecheck_first_scope
-    JUMP_THROUGH dtypecheck_scope_callbacks
-    .cfi_endproc
-    .size dtypecheck_trampoline_first_scope, . - dtypecheck_trampoline_first_scope
-
-    .globl dlopen
-    .type dlopen, @function
-dlopen:
-    SAVE_AND_CALL dtypecheck_before_dlopen
-    JUMP_THROUGH dtypecheck_real_dlopen
-    .cfi_endproc
-    .size dlopen, . - dlopen
-
-    .globl _ZN2at17addGlobalCallbackENS_22RecordFunctionCallbackE
-    .type _ZN2at17addGlobalCallbackENS_22RecordFunctionCallbackE, @function
-_ZN2at17addGlobalCallbackENS_22RecordFunctionCallbackE:
-    SAVE_AND_CALL dtypecheck_before_observer
-    JUMP_THROUGH dtypecheck_real_add_global
-    .cfi_endproc
-    .size _ZN2at17addGlobalCallbackENS_22RecordFunctionCallbackE, . - _ZN2at17addGlobalCallbackENS_22RecordFunctionCallbackE
-
-    .globl _ZN2at22addThreadLocalCallbackENS_22RecordFunctionCallbackE
-    .type _ZN2at22addThreadLocalCallbackENS_22RecordFunctionCallbackE, @function
-_ZN2at22addThreadLocalCallbackENS_22RecordFunctionCallbackE:
-    SAVE_AND_CALL dtypecheck_before_observer
-    JUMP_THROUGH dtypecheck_real_add_thread_local
-    .cfi_endproc
-    .size _ZN2at22addThreadLocalCallbackENS_22RecordFunctionCallbackE, . - _ZN2at22addThreadLocalCallbackENS_22RecordFunctionCallbackE
-
-    .globl _ZN2at8autocast17increment_nestingEv
-    .type _ZN2at8autocast17increment_nestingEv, @function
-_ZN2at8autocast17increment_nestingEv:
-    SAVE_AND_CALL dtypecheck_before_autocast
-    JUMP_THROUGH dtypecheck_real_enter_autocast
-    .cfi_endproc
-    .size _ZN2at8autocast17increment_nestingEv, . - _ZN2at8autocast17increment_nestingEv
-
-    .globl _ZN2at8autocast17decrement_nestingEv
-    .type _ZN2at8autocast17decrement_nestingEv, @function
-_ZN2at8autocast17decrement_nestingEv:
-    SAVE_AND_CALL dtypecheck_after_autocast
-    JUMP_THROUGH dtypecheck_real_leave_autocast
-    .cfi_endproc
-    .size _ZN2at8autocast17decrement_nestingEv, . - _ZN2at8autocast17decrement_nestingEv
-
 #else
 #error "the tracer's trampoline is written for x86-64 and AArch64"
 #endif
+
+    .macro ENTRY name, pointer, before=
+    .globl \name
+    .type \name, @function
+\name:
+    .cfi_startproc
+    .ifnb \before
+    SAVE_AND_CALL \before
+    .endif
+    JUMP_THROUGH \pointer
+    .cfi_endproc
+    .size \name, . - \name
+    .endm
+
+    .hidden dtypecheck_trampoline_first
+    .hidden dtypecheck_trampoline_first_scope
+    ENTRY STEP_CALLBACKS, dtypecheck_step_callbacks
+    ENTRY dtypecheck_trampoline_first, dtypecheck_step_callbacks, dtypecheck_first_op
+    ENTRY SCOPE_CALLBACKS, dtypecheck_scope_callbacks
+    ENTRY dtypecheck_trampoline_first_scope, dtypecheck_scope_callbacks, dtypecheck_first_scope
+    ENTRY dlopen, dtypecheck_real_dlopen, dtypecheck_before_dlopen
+    ENTRY _ZN2at17addGlobalCallbackENS_22RecordFunctionCallbackE, dtypecheck_real_add_global, dtypecheck_before_observer
+    ENTRY _ZN2at22addThreadLocalCallbackENS_22RecordFunctionCallbackE, dtypecheck_real_add_thread_local, dtypecheck_before_observer
+    ENTRY _ZN2at8autocast17increment_nestingEv, dtypecheck_real_enter_autocast, dtypecheck_before_autocast
+    ENTRY _ZN2at8autocast17decrement_nestingEv, dtypecheck_real_leave_autocast, dtypecheck_after_autocast
 
     .section .note.GNU-stack, "", @progbits
