@@ -735,50 +735,33 @@ EXPORT int pthread_create(pthread_t* thread, const pthread_attr_t* attributes,
 
 /* ---- how the process ends -------------------------------------------------------------------- */
 
+/* The function that ours of this name stands before. */
+#define REAL(name)               \
+  static __typeof__(&name) real; \
+  if (!real) *(void**)&real = dlsym(RTLD_NEXT, #name)
+
 static void will_exec(int failed) {
   if (on_exec && in_traced_process()) on_exec(failed);
 }
 
-EXPORT int execve(const char* path, char* const argv[], char* const env[]) {
-  static int (*real)(const char*, char* const[], char* const[]);
-  if (!real) *(void**)&real = dlsym(RTLD_NEXT, "execve");
-  const int noted = note_start(path, argv, env, (long)getpid());
-  will_exec(0);
-  const int result = real(path, argv, env);
-  const int saved_errno = errno;
-  take_note_back(noted);
-  will_exec(1);
-  errno = saved_errno;
-  return result;
-}
-
+#define DEFINE_EXEC(name, parameters, file, env, arguments)        \
+  EXPORT int name parameters {                                     \
+    REAL(name);                                                    \
+    const int noted = note_start(file, argv, env, (long)getpid()); \
+    will_exec(0);                                                  \
+    const int result = real arguments;                             \
+    const int saved_errno = errno;                                 \
+    take_note_back(noted);                                         \
+    will_exec(1);                                                  \
+    errno = saved_errno;                                           \
+    return result;                                                 \
+  }
+DEFINE_EXEC(execve, (const char* path, char* const argv[], char* const env[]), path, env,
+            (path, argv, env))
+DEFINE_EXEC(execvp, (const char* file, char* const argv[]), file, environ, (file, argv))
+DEFINE_EXEC(execvpe, (const char* file, char* const argv[], char* const env[]), file, env,
+            (file, argv, env))
 EXPORT int execv(const char* path, char* const argv[]) { return execve(path, argv, environ); }
-
-EXPORT int execvp(const char* file, char* const argv[]) {
-  static int (*real)(const char*, char* const[]);
-  if (!real) *(void**)&real = dlsym(RTLD_NEXT, "execvp");
-  const int noted = note_start(file, argv, environ, (long)getpid());
-  will_exec(0);
-  const int result = real(file, argv);
-  const int saved_errno = errno;
-  take_note_back(noted);
-  will_exec(1);
-  errno = saved_errno;
-  return result;
-}
-
-EXPORT int execvpe(const char* file, char* const argv[], char* const env[]) {
-  static int (*real)(const char*, char* const[], char* const[]);
-  if (!real) *(void**)&real = dlsym(RTLD_NEXT, "execvpe");
-  const int noted = note_start(file, argv, env, (long)getpid());
-  will_exec(0);
-  const int result = real(file, argv, env);
-  const int saved_errno = errno;
-  take_note_back(noted);
-  will_exec(1);
-  errno = saved_errno;
-  return result;
-}
 
 typedef int (*SpawnFn)(pid_t*, const char*, const posix_spawn_file_actions_t*,
                        const posix_spawnattr_t*, char* const[], char* const[]);
@@ -795,16 +778,14 @@ static int spawn(SpawnFn real, pid_t* pid, const char* file,
 
 EXPORT int posix_spawn(pid_t* pid, const char* path, const posix_spawn_file_actions_t* actions,
                        const posix_spawnattr_t* attributes, char* const argv[], char* const env[]) {
-  static SpawnFn real;
-  if (!real) *(void**)&real = dlsym(RTLD_NEXT, "posix_spawn");
+  REAL(posix_spawn);
   return spawn(real, pid, path, actions, attributes, argv, env);
 }
 
 EXPORT int posix_spawnp(pid_t* pid, const char* file, const posix_spawn_file_actions_t* actions,
                         const posix_spawnattr_t* attributes, char* const argv[],
                         char* const env[]) {
-  static SpawnFn real;
-  if (!real) *(void**)&real = dlsym(RTLD_NEXT, "posix_spawnp");
+  REAL(posix_spawnp);
   return spawn(real, pid, file, actions, attributes, argv, env);
 }
 
@@ -817,22 +798,19 @@ static void note_kill(long pid, int signal) {
 }
 
 EXPORT int kill(pid_t pid, int signal) {
-  static int (*real)(pid_t, int);
-  if (!real) *(void**)&real = dlsym(RTLD_NEXT, "kill");
+  REAL(kill);
   note_kill((long)pid, signal);
   return real(pid, signal);
 }
 
 EXPORT int killpg(pid_t group, int signal) {
-  static int (*real)(pid_t, int);
-  if (!real) *(void**)&real = dlsym(RTLD_NEXT, "killpg");
+  REAL(killpg);
   note_kill(-(long)group, signal);
   return real(group, signal);
 }
 
 EXPORT void _exit(int status) {
-  static void (*real)(int) __attribute__((noreturn));
-  if (!real) *(void**)&real = dlsym(RTLD_NEXT, "_exit");
+  REAL(_exit);
   if (at_end && in_traced_process()) at_end();
   real(status);
 }
