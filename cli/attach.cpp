@@ -220,11 +220,7 @@ std::function<int()> set_up(Options& options) {
       .add("--seconds", command->seconds,
            "seconds to wait for the first op, and to record at most; default: 60")
       .type("S");
-  options
-      .add("--out", command->out, "folder of the run; default: dtypecheck-runs/<date>-<time>-<pid>")
-      .type("DIR");
-  options.add_flag("--check-values", command->check_values,
-                   "look for the first inf or NaN in the results");
+  add_recording_options(options, command->out, &command->check_values);
   add_all_report_options(options, command->report);
   return [command] { return run(*command); };
 }

@@ -155,10 +155,7 @@ std::function<int()> set_up(Options& options) {
       .type("FILE");
   options.add_choice("--fail-on", trace.report.fail_on, {"note", "warning", "error", "never"},
                      "exit with 1 on findings of this severity or above; default: warning");
-  options.add_flag("--check-values", trace.check_values,
-                   "look for the first inf or NaN in the results");
-  options.add("--out", trace.out, "folder of the run; default: dtypecheck-runs/<date>-<time>-<pid>")
-      .type("DIR");
+  add_recording_options(options, trace.out, &trace.check_values);
   add_rule_options(options, trace.report);
   add_target_options(options, trace.report);
   return [command] { return run(*command); };

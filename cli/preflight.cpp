@@ -327,10 +327,7 @@ std::function<int()> set_up(Options& options) {
   options.add_flag("--keep-going", command->trace.keep_going,
                    "cast the operands of an op that fails for its dtypes, report it, and go on, so "
                    "that one run shows all of them");
-  options
-      .add("--out", command->trace.out,
-           "folder of the run; default: dtypecheck-runs/<date>-<time>-<pid>")
-      .type("DIR");
+  add_recording_options(options, command->trace.out);
   add_report_options(options, command->trace.report,
                      "file for the findings; default: standard error for text, a file in the run's "
                      "folder for the others",

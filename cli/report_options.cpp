@@ -34,6 +34,14 @@ int status_of_whole(const judging::RecordedRun& recorded, const std::string& wha
                      reports::what_is_missing(report));
 }
 
+void add_recording_options(Options& options, std::string& out, bool* check_values) {
+  options.add("--out", out, "folder of the run; default: dtypecheck-runs/<date>-<time>-<pid>")
+      .type("DIR");
+  if (check_values != nullptr)
+    options.add_flag("--check-values", *check_values,
+                     "look for the first inf or NaN in the results");
+}
+
 void add_report_options(Options& options, judging::ReportOptions& report,
                         const std::string& output_help, const std::string& fail_on_help) {
   std::vector<std::string> formats;

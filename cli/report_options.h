@@ -15,6 +15,9 @@ int status_of(const reports::Report& report, const judging::ReportOptions& optio
 // The same of what is made from a run without judging it; `what` is not whole then.
 int status_of_whole(const judging::RecordedRun& recorded, const std::string& what);
 
+// --out, and --check-values of what looks at values, for a command that records.
+void add_recording_options(Options& options, std::string& out, bool* check_values = nullptr);
+
 // --format, --color, -o and --fail-on; the help texts say what happens without the latter two.
 void add_report_options(Options& options, judging::ReportOptions& report,
                         const std::string& output_help, const std::string& fail_on_help);

@@ -254,9 +254,7 @@ int run_traced(const TraceCommand& command) {
 static std::function<int()> set_up(Options& options) {
   auto command = std::make_shared<TraceCommand>();
   options.leave_rest_to(command->program);
-  options
-      .add("--out", command->out, "folder of the run; default: dtypecheck-runs/<date>-<time>-<pid>")
-      .type("DIR");
+  add_recording_options(options, command->out, &command->check_values);
   const Option steady = options.add_flag("--steady", command->steady,
                                          "once nothing new appears, trace only some of the steps");
   Option keep_going = options.add_flag(
@@ -275,8 +273,6 @@ static std::function<int()> set_up(Options& options) {
                 "slowly in Half; the results are valid")
       .excludes(steady)
       .excludes(keep_going);
-  options.add_flag("--check-values", command->check_values,
-                   "look for the first inf or NaN in the results");
   options.add_flag(
       "--values", command->values, kUsualSteps,
       "record digests of what each op call was given and gave, for dtypecheck diff: in "
