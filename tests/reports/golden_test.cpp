@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <fstream>
 #include <sstream>
+#include <vector>
 
 #include "tests/files.h"
 #include "tests/reports/cases.h"
@@ -43,9 +44,20 @@ static std::string first_difference(const std::string& got, const std::string& w
   }
 }
 
+// SARIF has a schema and a test of its own.
+static std::vector<std::string> formats() {
+  std::vector<std::string> names = {
+#define FORMAT(name, summary, form) #name,
+#include "reports/format_list.inc"
+#undef FORMAT
+  };
+  std::erase(names, "sarif");
+  return names;
+}
+
 TEST_CASE("a report is as approved") {
   const std::string name = GENERATE(from_range(case_names()));
-  const std::string format = GENERATE("text", "json", "lines", "github", "junit", "html");
+  const std::string format = GENERATE(from_range(formats()));
   const Case made = load_case(name);
   const std::string output = compared(format, written(*made.report, format));
   const std::string path = golden_path(name, format);
