@@ -20,6 +20,7 @@
 #include "core/dtype_names.h"
 #include "platform/files.h"
 #include "platform/json.h"
+#include "platform/utf8.h"
 #include "platform/version.h"
 #include "reports/formatting.h"
 
@@ -139,13 +140,9 @@ class Lines {
   // Of a column in bytes, from 1.
   Json position(int number, int column) const {
     const std::string& text = line(number);
-    const size_t end = std::min(text.size(), static_cast<size_t>(std::max(column, 1)) - 1);
-    int units = 0;
-    for (size_t i = 0; i < end; ++i) {
-      const auto byte = static_cast<unsigned char>(text[i]);
-      if ((byte & 0xC0) != 0x80) units += byte >= 0xF0 ? 2 : 1;
-    }
-    return {{"line", std::max(number, 1) - 1}, {"character", units}};
+    const auto before = std::string_view(text).substr(
+        0, std::min(text.size(), static_cast<size_t>(std::max(column, 1)) - 1));
+    return {{"line", std::max(number, 1) - 1}, {"character", utf16_units(before)}};
   }
   Json range(int number, int begin, int end) const {
     return {{"start", position(number, begin)}, {"end", position(number, end)}};
@@ -154,10 +151,8 @@ class Lines {
   std::string name_at(int line, int character) const {
     const std::string& text = this->line(line + 1);
     size_t at = 0;
-    for (int units = 0; at < text.size() && units < character; ++at) {
-      const auto byte = static_cast<unsigned char>(text[at]);
-      if ((byte & 0xC0) != 0x80) units += byte >= 0xF0 ? 2 : 1;
-    }
+    for (int units = 0; at < text.size() && units < character; ++at)
+      units += utf16_units(std::string_view(text).substr(at, 1));
     const auto is_of_name = [&](size_t i) {
       return i < text.size() &&
              (isalnum(static_cast<unsigned char>(text[i])) != 0 || text[i] == '_');

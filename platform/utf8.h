@@ -17,6 +17,17 @@ struct CodePoint {
 // and values above U+10FFFF are not UTF-8.
 CodePoint code_point_at(std::string_view text, size_t at);
 
+// How many units of UTF-16 the text has in which editors and SARIF count; a character counts with
+// its first byte, so that a part of one may be left out.
+constexpr int utf16_units(std::string_view text) {
+  int units = 0;
+  for (const char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    if ((byte & 0xC0) != 0x80) units += byte >= 0xF0 ? 2 : 1;
+  }
+  return units;
+}
+
 // Columns of a terminal: 0 for what combines with the character before it, 2 for East Asian wide
 // ones.
 size_t columns_of(uint32_t code_point);

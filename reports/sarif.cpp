@@ -9,6 +9,7 @@
 #include <ostream>
 #include <set>
 
+#include "platform/utf8.h"
 #include "reports/causes.h"
 #include "reports/formatting.h"
 #include "reports/line_hashes.h"
@@ -28,17 +29,7 @@ std::string shortened(const std::string& text) {
   return text.size() <= kMaxText ? text : text.substr(0, kMaxText - 3) + "...";
 }
 
-// Columns of SARIF count in units of UTF-16, from 1: one for a character of up to three bytes, and
-// two for one of four.
-int column_at(std::string_view line, size_t byte) {
-  int column = 1;
-  for (const char c : line.substr(0, byte)) {
-    const auto unit = static_cast<unsigned char>(c);
-    column += (unit & 0xC0) != 0x80;
-    column += unit >= 0xF0;
-  }
-  return column;
-}
+int column_at(std::string_view line, size_t byte) { return 1 + utf16_units(line.substr(0, byte)); }
 
 struct Columns {
   int begin = 1, end = 2;
