@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "core/enum_names.h"
+#include "core/installed.h"
 
 namespace dtypecheck {
 
@@ -17,10 +18,7 @@ const char* phase_name(Phase phase) {
 
 std::string place(const Site& site) { return text_of(site.line.known() ? site.line : site.inner); }
 
-bool is_installed(const SourceLine& line) {
-  return line.file.find("/site-packages/") != line.file.npos ||
-         line.file.find("/dist-packages/") != line.file.npos;
-}
+bool is_installed(const SourceLine& line) { return is_installed(line.file); }
 
 bool has_inner(const Site& site) { return site.inner != SourceLine{} && site.inner != site.line; }
 

@@ -8,6 +8,7 @@
 #include <set>
 #include <utility>
 
+#include "core/installed.h"
 #include "platform/printable.h"
 #include "platform/text.h"
 #include "trace/op_call_fields.h"
@@ -43,11 +44,8 @@ std::string relative_path(const Report& report, const std::string& file) {
 
 static std::string without_folders_above(const Report& report, const std::string& file) {
   const std::string path = relative_path(report, file);
-  for (const char* folder : {"/site-packages/", "/dist-packages/"}) {
-    const size_t at = path.rfind(folder);
-    if (at != std::string::npos) return path.substr(at + std::string(folder).size());
-  }
-  return path;
+  const size_t begin = begin_in_packages(path);
+  return begin == path.npos ? path : path.substr(begin);
 }
 
 std::string uri_of(const std::string& path) {

@@ -4,6 +4,7 @@
 #include <string_view>
 #include <vector>
 
+#include "core/installed.h"
 #include "tracer/python/text.h"
 
 namespace dtypecheck {
@@ -60,8 +61,7 @@ bool is_generated_by_library(string_view file, string_view name) {
 CodeKind kind_of_file(string_view file, string_view name) {
   if (file.empty()) return CodeKind::kLibrary;
   if (is_torch(file)) return CodeKind::kTorch;
-  if (contains(file, "/site-packages/") || contains(file, "/dist-packages/"))
-    return CodeKind::kLibrary;
+  if (is_installed(file)) return CodeKind::kLibrary;
   if (starts_with(file, "<frozen ")) return CodeKind::kStandardLibrary;
   if (starts_with_one(file, g_paths->standard_library)) return CodeKind::kStandardLibrary;
   if (starts_with_one(file, g_paths->programs)) return CodeKind::kLibrary;
