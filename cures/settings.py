@@ -34,9 +34,11 @@ STYLES = [
     ("32", "16", "bf16"),
     ("32-true", "16-mixed", "bf16-mixed"),
     ("32-true", "16-true", "bf16-true"),
+    ("fp32", "amp_fp16", "amp_bf16"),
+    ("fp32", "pure_fp16", "pure_bf16"),
 ]
 DTYPES = ("Float", "Half", "BFloat16")
-MIXED_OF = {"16-true": "16-mixed", "bf16-true": "bf16-mixed"}  # 16-bit weights, and Float ones under autocast
+MIXED_OF = {"16-true": "16-mixed", "bf16-true": "bf16-mixed", "pure_fp16": "amp_fp16", "pure_bf16": "amp_bf16"}  # 16-bit weights, and Float ones under autocast
 NAMED_LIKE = re.compile(r"precision|dtype|amp$|fp16|bf16|half", re.I)
 # What keeps small steps of 16-bit weights: it can be on.
 ROUNDING = re.compile(r"stochastic[-_]?round|kahan|master[-_]?weights|fp32[-_]?optim", re.I)
@@ -60,8 +62,7 @@ def others(word, choices=None):
     rows = [row for row in STYLES if word in row]
     found = []
     if word in MIXED_OF:
-        found.append((MIXED_OF[word], "BFloat16" if word.startswith("bf") else "Half"))
-        found.append(("bf16-mixed", "BFloat16"))
+        found += [(other, *dtypes_of(other)) for other in (MIXED_OF[word], "bf16-mixed" if "true" in word else "amp_bf16")]
     for index in (2, 0):
         found += [(row[index], DTYPES[index]) for row in rows if row[index] != word]
     if choices:

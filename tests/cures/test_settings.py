@@ -20,6 +20,9 @@ class SettingsTest(unittest.TestCase):
         self.assertIn("--mixed_precision bf16", said("--mixed_precision", "fp16"))
         self.assertIn("precision=bf16", said("precision=fp16"))
         self.assertEqual(said("--full_bf16"), [""])
+        self.assertEqual(said("--precision", "pure_fp16"),
+                         ["--precision amp_fp16", "--precision amp_bf16", "--precision pure_bf16", "--precision fp32"])
+        self.assertEqual(said("--precision=amp_fp16"), ["--precision=amp_bf16", "--precision=fp32"])
 
     def test_who_asked_for_float_is_asked_for_nothing_else(self):
         self.assertEqual(said("--mixed_precision", "no"), [])
