@@ -1,6 +1,7 @@
 // dtypecheck doctor: what is there to trace with, what works, and what to do: ten lines, for people
 // and for reports of faults. Nothing is guessed: the Python is asked, and stage 1 preloaded into
 // it.
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <gnu/libc-version.h>
 #include <sys/utsname.h>
@@ -13,7 +14,6 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/command.h"
-#include "cli/demo_run.h"
 #include "cli/doctor_probe.h"
 #include "cli/exit_status.h"
 #include "platform/child.h"
@@ -88,10 +88,12 @@ PythonFacts ask_python(const std::string& named) {
     facts.why_not = why_not_traceable(facts.path);
     if (!facts.why_not.empty()) return facts;
     const TemporaryFolder folder("dtypecheck-doctor");
-    const Ended said =
-        run_quietly({facts.path, "-B", "-c", std::string(doctor_probe::kText)},
-                    folder.path() + "/python.log", environment_with_stage1(folder.path()));
-    const auto json = nlohmann::json::parse(said.lines.empty() ? "" : said.lines.back());
+    const std::string log = folder.path() + "/python.log";
+    const Descriptor file(open(log.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600));
+    run_child(facts.path, {facts.path, "-B", "-c", std::string(doctor_probe::kText)},
+              environment_with_stage1(folder.path()), {.out = file, .err = file});
+    const std::vector<std::string> said = printable_lines(read_file(log));
+    const auto json = nlohmann::json::parse(said.empty() ? "" : said.back());
     facts.version = json.at("version");
     facts.implementation = json.at("implementation");
     facts.free_threaded = json.at("free_threaded");

@@ -1,6 +1,6 @@
-// data_file.h: reads tables that are text, explain/data/, gpu/data/ and cli/demo_failures.txt, so
-// that whoever meets a new message or name can add it without reading C++. The build embeds them,
-// and a test reads each file as strictly as the program does.
+// data_file.h: reads tables that are text, explain/data/ and rules/kernel_names/, so that whoever
+// meets a new message or name can add it without reading C++. The build embeds them, and a test
+// reads each file as strictly as the program does.
 //
 //   # A comment takes a line of its own.
 //   message matmul-operands       a block begins at the margin,
