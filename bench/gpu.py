@@ -313,7 +313,7 @@ def preflight(place: Place) -> None:
         how = worker("times", size, "bfloat16", place.device, batch, 3)
         figures = {} if place.small else last_json(run(how))
         shutil.rmtree(place.work / "preflight", ignore_errors=True)
-        done = attempt([place.dtypecheck, "preflight", "--gpu", "h100", "--out", place.work / "preflight", "--", *worker(
+        done = attempt([place.dtypecheck, "preflight", "--let-write", "--gpu", "h100", "--out", place.work / "preflight", "--", *worker(
             "times", size, "bfloat16", "cuda", batch, 3)])
         foretold = [line for line in (done.stdout + done.stderr).splitlines() if "pretended" in line]
         print(f"{size}, batch {batch}: {figures.get('reserved_gib', 0):.2f} GiB reserved; {foretold}", flush=True)

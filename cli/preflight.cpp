@@ -1,6 +1,6 @@
 // dtypecheck preflight: runs a program's first training steps on a GPU that is not there, and
-// reports what was found. tracer/pretended/ stands in for CUDA; nothing is computed, and nothing of
-// the user's is written over.
+// reports what was found. tracer/pretended/ stands in for CUDA; nothing is computed, and what the
+// program writes is thrown away.
 #include <fmt/format.h>
 #include <signal.h>
 #include <sys/prctl.h>
@@ -26,7 +26,6 @@
 #include "platform/error.h"
 #include "platform/install_paths.h"
 #include "platform/printable.h"
-#include "platform/temporary_folder.h"
 #include "platform/terminal.h"
 #include "reports/summary.h"
 
@@ -40,7 +39,7 @@ struct PreflightCommand {
   TraceCommand trace;
   std::string gpu = "a100", memory;
   unsigned gpus = 1, steps = 3, timeout_s = 600;
-  bool compile = false;
+  bool compile = false, let_write = false;
 };
 
 // "24G" is 24 * 2^30.
@@ -69,33 +68,10 @@ constexpr std::pair<const char*, const char*> kEager[] = {
     {"TORCHDYNAMO_DISABLE", "1"},
 };
 
-std::string value_in(const Environment& environment, const std::string& name) {
-  for (const std::string& entry : environment)
-    if (entry.starts_with(name + "=")) return entry.substr(name.size() + 1);
-  return "";
-}
-
-// What the program writes goes to a folder that is thrown away (tracer/pretended/throwaway.c), but
-// for the trace, for compilers' caches, which the loader opens by itself, and for folders that are
-// covered by an overlay: there system calls of a library's own are caught as well.
-void throw_away_what_is_written(Environment& environment, const std::string& folder,
-                                const std::string& hooks, const std::vector<std::string>& covered) {
-  const std::string caches = folder + "/caches";
-  fs::create_directories(folder + "/written");
-  fs::create_directories(caches);
-  set_variable(environment, "DTYPECHECK_THROWAWAY", folder + "/written");
-  set_variable(environment, "DTYPECHECK_KEEP",
-               fmt::format("{}\n{}\n{}\n{}", value_in(environment, "DTYPECHECK_RUN"), hooks, caches,
-                           fmt::join(covered, "\n")));
-  set_variable(environment, "TORCHINDUCTOR_CACHE_DIR", caches + "/inductor");
-  set_variable(environment, "TRITON_CACHE_DIR", caches + "/triton");
-}
-
 void set_environment(const PreflightCommand& command, Environment& environment,
                      const std::string& folder) {
   const uint64_t bytes = command.memory.empty() ? 0 : bytes_of(command.memory);
   pretend_gpu(environment, command.gpu, command.gpus, bytes, folder);
-  add_preload_behind(environment, pretended_folder() + "/libdtypecheck_throwaway.so", folder);
   const auto set_defaults = [&](const auto& defaults) {
     for (const auto& [name, value] : defaults)
       if (!std::getenv(name)) set_variable(environment, name, value);
@@ -136,7 +112,6 @@ void signal_descendants(int signal) {
 // Ends the program when its time is over, and whatever of it is left when it has ended.
 class Limit {
  public:
-  // While there is one thread, what is written can be covered.
   void start(unsigned seconds) {
     ::prctl(PR_SET_CHILD_SUBREAPER, 1);
     thread_ = std::thread([this, seconds] { watch(std::chrono::seconds(seconds)); });
@@ -285,17 +260,14 @@ int run(PreflightCommand& command) {
                          "--timeout",
                          std::to_string(command.timeout_s)};
   if (command.compile) command.trace.under.push_back("--compile");
+  if (command.let_write) command.trace.under.push_back("--let-write");
   if (!command.memory.empty())
     command.trace.under.insert(command.trace.under.end(), {"--memory", command.memory});
   command.trace.hook_options = {"pretended", fmt::format("most-steps={}", command.steps)};
-  const TemporaryFolder thrown_away("preflight");
   Limit limit;
-  command.trace.may_discard = true;
-  command.trace.kept = {thrown_away.path()};
-  command.trace.change_environment = [&](Environment& environment, const std::string& folder,
-                                         const std::vector<std::string>& covered) {
+  command.trace.discard_all = !command.let_write;
+  command.trace.change_environment = [&](Environment& environment, const std::string& folder) {
     set_environment(command, environment, folder);
-    throw_away_what_is_written(environment, thrown_away.path(), folder, covered);
     limit.start(command.timeout_s);
   };
   command.trace.conclude = [&](const judging::RecordedRun& recorded, const reports::Report& report,
@@ -324,6 +296,8 @@ std::function<int()> set_up(Options& options) {
       .range(1, 1000000);
   options.add_flag("--compile", command->compile,
                    "let torch.compile compile; by default its models run eagerly");
+  options.add_flag("--let-write", command->let_write,
+                   "let the program write its files; by default what it writes is thrown away");
   options.add_flag("--keep-going", command->trace.keep_going,
                    "cast the operands of an op that fails for its dtypes, report it, and go on, so "
                    "that one run shows all of them");

@@ -48,8 +48,8 @@ std::string pretended_gpu_of(const std::string& capability) {
   return "";
 }
 
-void add_preload_behind(Environment& environment, const std::string& library,
-                        const std::string& link_folder) {
+static void add_preload_behind(Environment& environment, const std::string& library,
+                               const std::string& link_folder) {
   const std::string path = preloadable(library, link_folder);
   for (std::string& entry : environment) {
     if (!entry.starts_with("LD_PRELOAD=")) continue;

@@ -19,8 +19,5 @@ std::vector<std::string> pretended_capabilities();  // "sm_70", each once
 // `bytes` of memory, or 0 for what that GPU has. Throws InputError where the libraries are missing.
 void pretend_gpu(Environment& environment, const std::string& gpu, unsigned count, uint64_t bytes,
                  const std::string& link_folder);
-// One more library behind those of LD_PRELOAD.
-void add_preload_behind(Environment& environment, const std::string& library,
-                        const std::string& link_folder);
 
 }  // namespace dtypecheck::cli

@@ -48,11 +48,7 @@ static std::string values_option(std::string steps) {
 
 // tracer/protocol.md
 static Environment tracer_environment(const TraceCommand& command, const RunFolder& folder,
-                                      const std::vector<std::string>& discarded) {
-  std::string why_no_cache;
-  const std::string hooks = hook_cache(folder.path(), &why_no_cache);
-  if (!why_no_cache.empty())
-    say(fmt::format("{}; this run keeps its tracer in {}", why_no_cache, hooks));
+                                      const std::string& hooks) {
   const std::string preload = preloadable(preload_library(), hooks);
   std::vector<std::string> options;
   if (command.steady) options.push_back("steady");
@@ -72,7 +68,7 @@ static Environment tracer_environment(const TraceCommand& command, const RunFold
   set_variable(environment, "DTYPECHECK_EXE", own_executable());
   set_variable(environment, "DTYPECHECK_OPTIONS", fmt::format("{}", fmt::join(options, ",")));
   if (!command.no_gpu) set_variable(environment, "DTYPECHECK_GPU", gpu_library());
-  if (command.change_environment) command.change_environment(environment, hooks, discarded);
+  if (command.change_environment) command.change_environment(environment, hooks);
   return environment;
 }
 
@@ -188,40 +184,45 @@ static int report_on(const TraceCommand& command, const RunFolder& folder, const
   return own == kClean || (own == kCouldNotDo && status_of(end) != 0) ? status_of(end) : own;
 }
 
-// What the program writes goes to a folder that is removed with the object. The run's own folder
-// stays as it is.
+// What the program writes goes to a folder that is removed with the object.
 class DiscardedWrites {
  public:
-  DiscardedWrites(const TraceCommand& command, const RunFolder& folder) {
-    if (!command.discard_writes && !command.may_discard) return;
-    const std::vector<std::string> folders = written_folders(command.program);
-    if (command.may_discard && !can_cover(folders)) return;
-    folders_ = folders;
-    scratch_ = scratch_beside(folders, fs::path(folder.path()).parent_path());
-    std::vector<std::string> kept = command.kept;
-    kept.push_back(folder.path());
-    const std::string problem = scratch_.empty() ? "no folder is left for what the program writes"
-                                                 : cover_folders(folders, kept, scratch_);
-    if (!problem.empty())
-      throw InputError(fmt::format("--discard-writes: {}; nothing was run", problem));
+  // What is written to `kept` stays: the run, and tracers that are compiled for it.
+  DiscardedWrites(const TraceCommand& command, const std::vector<std::string>& kept) {
+    if (!command.discard_writes && !command.discard_all) return;
+    covering_ = {.folders = written_folders(command.program), .kept = kept, .scratch = ""};
+    if (command.discard_all) covering_.others = folders_of_environment();
+    covering_.seals = command.discard_all;
+    std::vector<std::string> all = covering_.folders;
+    all.insert(all.end(), covering_.others.begin(), covering_.others.end());
+    covering_.scratch = scratch_beside(all, fs::path(kept.front()).parent_path().string());
+    way_out_ =
+        command.discard_all ? ", for what the program writes would stay; --let-write lets it" : "";
   }
-  ~DiscardedWrites() {
-    std::error_code error;
-    if (!scratch_.empty()) fs::remove_all(scratch_, error);
-  }
+  ~DiscardedWrites() { remove_scratch(covering_.scratch); }
   DiscardedWrites(const DiscardedWrites&) = delete;
 
-  const std::vector<std::string>& folders() const { return folders_; }
-
- private:
-  static bool can_cover(const std::vector<std::string>& folders) {
-    return std::all_of(folders.begin(), folders.end(),
-                       [](const std::string& one) { return why_not_covered(one).empty(); });
+  // In the program's process.
+  std::string cover() const {
+    if (covering_.folders.empty()) return "";
+    const std::string problem = covering_.scratch.empty()
+                                    ? "no folder is left for what the program writes"
+                                    : cover_folders(covering_);
+    return problem.empty() ? "" : fmt::format("{}; nothing was run{}", problem, way_out_);
   }
 
-  std::vector<std::string> folders_;
-  std::string scratch_;
+ private:
+  Covering covering_;
+  std::string way_out_;
 };
+
+static std::string hooks_of(const RunFolder& folder) {
+  std::string why_no_cache;
+  const std::string hooks = hook_cache(folder.path(), &why_no_cache);
+  if (!why_no_cache.empty())
+    say(fmt::format("{}; this run keeps its tracer in {}", why_no_cache, hooks));
+  return hooks;
+}
 
 int run_traced(const TraceCommand& command) {
   if (command.program.empty()) {
@@ -231,14 +232,15 @@ int run_traced(const TraceCommand& command) {
   const std::string obstacle = why_not_traceable(program);
   check_report_options(command);
   RunFolder folder = RunFolder::create(command.out, command.program, command.under);
-  const DiscardedWrites discarded(command, folder);
-  const Environment environment = dies_of_preload(program)
-                                      ? current_environment()
-                                      : tracer_environment(command, folder, discarded.folders());
+  const std::string hooks = hooks_of(folder);
+  const DiscardedWrites discarded(command, {folder.path(), hooks});
+  const Environment environment =
+      dies_of_preload(program) ? current_environment() : tracer_environment(command, folder, hooks);
   if (!obstacle.empty()) say(fmt::format("{}: {}; it runs untraced", program, obstacle));
 
   const auto started_at = fs::file_time_type::clock::now();
-  const ChildEnd end = run_child(program, command.program, environment);
+  const ChildEnd end = run_child(program, command.program, environment, {},
+                                 [&discarded] { return discarded.cover(); });
   if (command.has_ended) command.has_ended();
   say_if_killed(command.program.front(), end);
   try {

@@ -25,20 +25,17 @@ struct TraceCommand {
   bool no_report = false;
   bool nudge = false;
   bool discard_writes = false;
-  bool may_discard = false;  // as discard_writes, where the system lets it
+  bool discard_all = false;  // wherever it writes to
   bool cure = false;
   judging::ReportOptions report;
 
   // Of another command than `trace`: how it is named in run.json, further options of stage 2
   // (tracer/protocol.md), what else the program's environment needs, given a folder of this tool's
-  // own that libraries may be linked from and the folders whose writes are discarded, and the exit
-  // status, which is the program's own otherwise.
+  // own that libraries may be linked from, and the exit status, which is the program's own
+  // otherwise.
   std::vector<std::string> under = {};  // trace/run_folder.h
-  std::vector<std::string> kept = {};   // folders where nothing is discarded
   std::vector<std::string> hook_options = {};
-  std::function<void(Environment&, const std::string& folder,
-                     const std::vector<std::string>& discarded)>
-      change_environment = {};
+  std::function<void(Environment&, const std::string& folder)> change_environment = {};
   std::function<int(const judging::RecordedRun&, reports::Report&, const ChildEnd&)> conclude = {};
   std::function<void()> has_ended = {};  // the program; before anything is judged
 };

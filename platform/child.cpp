@@ -189,13 +189,25 @@ static ChildEnd wait_and_stop_forwarding(pid_t child) {
   return wait_for_child(child);
 }
 
-// 0 when exec worked: the pipe's writing end closes on it.
-static int read_exec_error(int errors) {
+// What comes behind it may be long, and is read whole. 0 when exec worked: the pipe's writing end
+// closes on it.
+static int read_exec_error(int errors, std::string& problem) {
   int error = 0;
+  char buffer[256];
   ssize_t count = 0;
   while ((count = ::read(errors, &error, sizeof error)) < 0 && errno == EINTR) {
   }
-  return count == sizeof error ? error : 0;
+  const bool is_error = count == sizeof error;
+  while (is_error && (count = ::read(errors, buffer, sizeof buffer)) > 0)
+    problem.append(buffer, static_cast<size_t>(count));
+  return is_error ? error : 0;
+}
+
+static void report_problem(const std::string& problem, int errors) {
+  const int none = 0;
+  [[maybe_unused]] ssize_t written = ::write(errors, &none, sizeof none);
+  written = ::write(errors, problem.data(), problem.size());
+  ::_exit(127);
 }
 
 // None for an ELF file: what the kernel refuses of those is no script.
@@ -208,7 +220,8 @@ static std::vector<std::string> arguments_for_shell(const std::string& path,
 }
 
 ChildEnd run_child(const std::string& path, const std::vector<std::string>& arguments,
-                   const Environment& environment, ChildStreams streams) {
+                   const Environment& environment, ChildStreams streams,
+                   const std::function<std::string()>& prepare) {
   const std::vector<std::string> shell_arguments = arguments_for_shell(path, arguments);
   const auto argv = pointers(arguments), shell_argv = pointers(shell_arguments),
              envp = pointers(environment);
@@ -222,6 +235,8 @@ ChildEnd run_child(const std::string& path, const std::vector<std::string>& argu
     throw InputError(fmt::format("{}: cannot be started: fork: {}", path, std::strerror(errno)));
   if (child == 0) {
     forwarding.restore();
+    const std::string problem = prepare ? prepare() : "";
+    if (!problem.empty()) report_problem(problem, errors[1]);
     if (streams.out >= 0) ::dup2(streams.out, STDOUT_FILENO);
     if (streams.err >= 0) ::dup2(streams.err, STDERR_FILENO);
     exec_program(path.c_str(), const_cast<char**>(argv.data()),
@@ -229,9 +244,11 @@ ChildEnd run_child(const std::string& path, const std::vector<std::string>& argu
   }
   ::close(errors[1]);
   forwarding.begin(child);
-  const int error = read_exec_error(errors[0]);
+  std::string problem;
+  const int error = read_exec_error(errors[0], problem);
   ::close(errors[0]);
   const ChildEnd end = wait_and_stop_forwarding(child);
+  if (!problem.empty()) throw InputError(problem);
   if (error != 0)
     throw InputError(fmt::format("{}: cannot be started: {}", path, std::strerror(error)));
   return end;

@@ -4,6 +4,7 @@
 
 #include <sys/types.h>
 
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -39,9 +40,11 @@ void unset_variable(Environment& environment, const std::string& name);
 
 // Runs the program at `path` and waits for its end. Signals that were sent to this process alone
 // are passed on to it; the terminal's Ctrl-C goes to both anyway. A text file with no "#!" is run
-// by /bin/sh, as a shell would. Throws InputError when it cannot be started.
+// by /bin/sh, as a shell would. Throws InputError when it cannot be started. `prepare` is called in
+// the new process before the program, and answers why it should not be run after all, or "".
 ChildEnd run_child(const std::string& path, const std::vector<std::string>& arguments,
-                   const Environment& environment, ChildStreams streams = {});
+                   const Environment& environment, ChildStreams streams = {},
+                   const std::function<std::string()>& prepare = {});
 
 struct ChildPlace {
   std::string folder;          // where it is run; empty: where this process is

@@ -5,6 +5,7 @@
 #include <sched.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -13,6 +14,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
+#include <map>
 
 #include "platform/files.h"
 
@@ -76,50 +78,95 @@ bool is_below(const std::string& path, const std::string& folder) {
   return path == folder || path.starts_with(end);
 }
 
-}  // namespace
+enum class As { kNeeded, kWherePossible, kKept };
+struct Place {
+  As as;
+  Descriptor original;  // of what is kept: it is put back at its path
+};
+using Places = std::multimap<std::string, Place>;  // what lies around another goes first
 
-std::string cover_folders(const std::vector<std::string>& folders,
-                          const std::vector<std::string>& kept, const std::string& scratch) {
-  struct Kept {
-    std::string path;
-    Descriptor folder;
-  };
-  std::vector<std::string> outermost;
+// Why one of the folders is not there, or "".
+std::string add(const std::vector<std::string>& folders, As as, Places& places) {
   for (const std::string& folder : folders) {
     std::error_code error;
     const std::string whole = fs::canonical(folder, error).string();
     if (error) return fmt::format("{}: {}", folder, error.message());
-    outermost.push_back(whole);
+    Descriptor original(as == As::kKept ? ::open(whole.c_str(), O_PATH | O_CLOEXEC) : -1);
+    if (as == As::kKept && original < 0) return failed(folder);
+    places.emplace(whole, Place{as, std::move(original)});
   }
-  std::sort(outermost.begin(), outermost.end());
-  outermost.erase(std::unique(outermost.begin(), outermost.end(),
-                              [](const auto& a, const auto& b) { return is_below(b, a); }),
-                  outermost.end());
+  return "";
+}
+
+std::string put_back(const std::string& path, const Place& place) {
+  const std::string source = fmt::format("/proc/self/fd/{}", static_cast<int>(place.original));
+  if (::mount(source.c_str(), path.c_str(), nullptr, MS_BIND, nullptr) == 0) return "";
+  return failed(fmt::format("{} could not be kept as it is", path));
+}
+
+// mount_setattr(2), which the C library has since 2.36.
+std::string set_read_only(const char* path, bool is_read_only, unsigned flags) {
+  constexpr long kMountSetattr = 442;
+  struct {
+    uint64_t set, clear, propagation, user_namespace;
+  } attributes{};
+  (is_read_only ? attributes.set : attributes.clear) = 1;  // MOUNT_ATTR_RDONLY
+  if (::syscall(kMountSetattr, AT_FDCWD, path, flags, &attributes, sizeof attributes) == 0)
+    return "";
+  return failed(
+      fmt::format("{} could not be made {}", path, is_read_only ? "read-only" : "writable"));
+}
+
+std::string seal(const std::vector<std::string>& written) {
+  constexpr unsigned kRecursive = 0x8000;  // AT_RECURSIVE
+  std::string problem = set_read_only("/", true, kRecursive);
+  for (const char* open : {"/dev", "/proc"})
+    if (problem.empty()) problem = set_read_only(open, false, kRecursive);
+  for (const std::string& path : written)
+    if (problem.empty()) problem = set_read_only(path.c_str(), false, 0);
+  return problem;
+}
+
+}  // namespace
+
+std::string cover_folders(const Covering& covering) {
   std::error_code unknown;
   const fs::path here = fs::current_path(unknown);
-  if (const std::string problem = enter_namespaces(); !problem.empty()) return problem;
-  std::vector<Kept> open;
-  for (const std::string& folder : kept) {
-    std::error_code error;
-    const std::string whole = fs::canonical(folder, error).string();
-    Descriptor fd(::open(whole.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
-    if (error || fd < 0) return failed(folder);
-    open.push_back({whole, std::move(fd)});
+  std::string problem = enter_namespaces();
+  Places places;
+  if (problem.empty()) problem = add(covering.folders, As::kNeeded, places);
+  if (problem.empty()) problem = add(covering.others, As::kWherePossible, places);
+  if (problem.empty()) problem = add(covering.kept, As::kKept, places);
+  std::vector<std::string> written;
+  size_t number = 0;
+  for (const auto& [path, place] : places) {
+    if (!problem.empty()) return problem;
+    const bool is_inside = std::any_of(written.begin(), written.end(), [&path](const auto& around) {
+      return is_below(path, around);
+    });
+    if (place.as == As::kKept) {
+      problem = put_back(path, place);
+    } else if (is_inside) {
+      continue;
+    } else if (std::string why = cover(path, covering.scratch, number++); !why.empty()) {
+      if (place.as == As::kNeeded) problem = why;
+      continue;  // another file system below it is in the way, perhaps
+    }
+    written.push_back(path);
   }
-  for (size_t i = 0; i < outermost.size(); ++i) {
-    if (const std::string problem = cover(outermost[i], scratch, i); !problem.empty())
-      return problem;
-  }
-  for (const Kept& folder : open) {
-    const bool is_covered =
-        std::any_of(outermost.begin(), outermost.end(),
-                    [&](const std::string& covered) { return is_below(folder.path, covered); });
-    const std::string source = fmt::format("/proc/self/fd/{}", static_cast<int>(folder.folder));
-    if (is_covered && ::mount(source.c_str(), folder.path.c_str(), nullptr, MS_BIND, nullptr) != 0)
-      return failed(fmt::format("{} could not be kept as it is", folder.path));
-  }
-  if (::chdir(here.c_str()) != 0) return failed(here.string());  // into the covered folder
-  return "";
+  if (problem.empty() && covering.seals) problem = seal(written);
+  if (problem.empty() && ::chdir(here.c_str()) != 0) problem = failed(here.string());
+  return problem;  // in the covered folder
+}
+
+// A folder of overlayfs' own, and what a program made, may be closed to its owner.
+void remove_scratch(const std::string& scratch) {
+  std::error_code error;
+  for (fs::recursive_directory_iterator at(scratch, error), end; !error && at != end;
+       at.increment(error))
+    if (at->is_directory(error) && !at->is_symlink(error))
+      fs::permissions(at->path(), fs::perms::owner_all, fs::perm_options::add, error);
+  fs::remove_all(scratch, error);
 }
 
 std::string scratch_beside(const std::vector<std::string>& folders, const std::string& preferred) {
@@ -139,17 +186,40 @@ std::string scratch_beside(const std::vector<std::string>& folders, const std::s
   return "";
 }
 
+namespace {
+
+// Itself, or the one of the file that it names, where that can be written to.
+void add_folder_of(const fs::path& named, std::vector<std::string>& folders) {
+  std::error_code error;
+  const fs::path folder = fs::is_directory(named, error) ? named : named.parent_path();
+  const bool is_writable = fs::is_directory(folder, error) && folder != folder.root_path() &&
+                           ::access(folder.c_str(), W_OK) == 0;
+  if (is_writable) folders.push_back(fs::canonical(folder, error).string());
+}
+
+}  // namespace
+
 std::vector<std::string> written_folders(const std::vector<std::string>& command) {
   std::error_code error;
   std::vector<std::string> folders = {fs::current_path(error).string()};
   for (size_t i = 1; i < command.size(); ++i) {
     const size_t sign = command[i].starts_with('-') ? command[i].find('=') : std::string::npos;
     const fs::path named = sign == std::string::npos ? command[i] : command[i].substr(sign + 1);
-    if (!named.is_absolute() && named.string().find("..") == std::string::npos) continue;
-    const fs::path folder = fs::is_directory(named, error) ? named : named.parent_path();
-    const bool is_writable = fs::is_directory(folder, error) && folder != folder.root_path() &&
-                             ::access(folder.c_str(), W_OK) == 0;
-    if (is_writable) folders.push_back(fs::canonical(folder, error).string());
+    if (named.is_absolute() || named.string().find("..") != std::string::npos)
+      add_folder_of(named, folders);
+  }
+  return folders;
+}
+
+std::vector<std::string> folders_of_environment() {
+  std::vector<std::string> folders;
+  add_folder_of("/tmp", folders);
+  for (char** entry = environ; entry != nullptr && *entry != nullptr; ++entry) {
+    const char* value = std::strchr(*entry, '=');
+    if (value == nullptr || value[1] != '/') continue;
+    std::error_code error;
+    if (fs::is_directory(value + 1, error) || !fs::exists(value + 1, error))
+      add_folder_of(value + 1, folders);
   }
   return folders;
 }
@@ -163,7 +233,7 @@ std::string why_not_covered(const std::string& folder) {
   Descriptor writes(words[1]);
   const pid_t child = ::fork();
   if (child == 0) {
-    const std::string problem = cover_folders({folder}, {}, scratch);
+    const std::string problem = cover_folders({.folders = {folder}, .scratch = scratch});
     [[maybe_unused]] const ssize_t written = ::write(writes, problem.data(), problem.size());
     ::_exit(0);
   }
@@ -173,8 +243,7 @@ std::string why_not_covered(const std::string& folder) {
   for (ssize_t size; (size = ::read(reads, buffer, sizeof buffer)) > 0;)
     problem.append(buffer, static_cast<size_t>(size));
   ::waitpid(child, nullptr, 0);
-  std::error_code error;
-  fs::remove_all(scratch, error);
+  remove_scratch(scratch);
   return problem;
 }
 

@@ -10,13 +10,17 @@
 
 namespace dtypecheck {
 
-// Covers the folders; `kept` stay as they are though they lie below one of them: what is written
-// there is really written. `scratch` is an empty folder that lies below none of `folders` or is one
-// of `kept`. To be called while the process has one thread. Returns why it could not be done, or
-// "". After a failure the process may see some of the folders covered, so it should not go on to
-// write.
-std::string cover_folders(const std::vector<std::string>& folders,
-                          const std::vector<std::string>& kept, const std::string& scratch);
+struct Covering {
+  std::vector<std::string> folders;
+  std::vector<std::string> others = {};  // that are covered where they can be
+  std::vector<std::string> kept = {};    // what is written there is really written
+  std::string scratch;                   // an empty folder that lies below none of these
+  bool seals = false;                    // what is not covered can be read only, but for /dev
+};
+// To be called in a child that has one thread, before it runs a program. Returns why it could not
+// be done, or ""; after a failure nothing should be run.
+std::string cover_folders(const Covering& covering);
+void remove_scratch(const std::string& scratch);
 
 // Tries it in a process of its own, with nothing left of it: why it could not be done, or "".
 std::string why_not_covered(const std::string& folder);
@@ -24,6 +28,8 @@ std::string why_not_covered(const std::string& folder);
 // The folders that a program may write to, as far as its command line tells: where it is run, and
 // those that its arguments name, "--output_dir=/data/out" too, or in which they name a file.
 std::vector<std::string> written_folders(const std::vector<std::string>& command);
+// Those that the environment names, as HOME and HF_HOME do, and that of temporary files.
+std::vector<std::string> folders_of_environment();
 
 // Makes a folder for the scratch that lies below none of these, in `preferred` where that is none
 // of them; "" where there is no place for it.

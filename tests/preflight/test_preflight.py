@@ -10,6 +10,7 @@ import tempfile
 import unittest
 
 DTYPECHECK = os.environ["DTYPECHECK"]
+OVERLAYS = subprocess.run(["unshare", "-Urm", "true"], capture_output=True).returncode == 0
 PROGRAMS = pathlib.Path(__file__).parent / "programs"
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 from common import clean_environment  # noqa: E402
@@ -27,7 +28,8 @@ class Preflight(unittest.TestCase):
 
     def preflight(self, *program, options=()):
         shutil.rmtree(self.folder / "run", ignore_errors=True)
-        command = [DTYPECHECK, "preflight", "--out", "run", *options, "--", self.interpreter, *program]
+        command = [DTYPECHECK, "preflight", "--out", "run", *([] if OVERLAYS else ["--let-write"]), *options, "--", self.interpreter,
+                   *program]
         environment = clean_environment("CUDA_VISIBLE_DEVICES") | self.environment
         done = subprocess.run(command, cwd=self.folder, env=environment, capture_output=True)
         self.out = done.stdout.decode()
@@ -150,6 +152,7 @@ class Weights(Preflight):
         self.assertEqual(self.out, "resident for 5 GiB: little\ncomputed 12345.0 12345.0 7.0 0.0 0.0\n")
 
 
+@unittest.skipUnless(OVERLAYS, "no user namespace here, so no overlay")
 class Files(Preflight):
     def test_are_left_as_they_were(self):
         os.makedirs(self.folder / "out/sub")
@@ -163,10 +166,30 @@ class Files(Preflight):
         self.assertEqual([path for path in there if not path.startswith("run/")],
                          ["out/model.txt", "out/sub/kept", "program.txt"])
 
+    def test_what_nothing_names_is_read_only(self):
+        with tempfile.TemporaryDirectory(dir="/var/tmp") as other:
+            name = pathlib.Path(other, "file")
+            write = f"name = {str(name)!r}\ntry:\n    open(name, 'w').write('spoiled')\n    print(open(name).read())\n" \
+                    "except OSError as error:\n    print(error.strerror)\n"
+            name.write_text("precious")
+            for arguments, said in ((), "Read-only file system\n"), (("--out", other), "spoiled\n"):
+                self.preflight(self.program(write), *arguments)
+                self.assertEqual((self.out, name.read_text()), (said, "precious"), self.err)
+            self.preflight(self.program(write), options=["--let-write"])
+            self.assertEqual((self.out, name.read_text()), ("spoiled\n", "spoiled"))
+
+    def test_where_there_is_no_user_namespace(self):
+        outer = ["unshare", "-Ur", "sh", "-c", 'echo 0 > /proc/sys/user/max_user_namespaces && exec "$@"', "sh"]
+        program = self.program("print(1)\n")
+        for options, ended in (([], (2, "")), (["--let-write"], (2, "1\n"))):
+            done = subprocess.run([*outer, DTYPECHECK, "preflight", "--out", "run", *options, "--", self.interpreter, program],
+                                  cwd=self.folder, env=clean_environment("CUDA_VISIBLE_DEVICES"), capture_output=True, text=True)
+            self.assertEqual((done.returncode, done.stdout), ended, done.stderr)
+            if not options:
+                self.assertIn("this system grants no user namespace", done.stderr)
+                self.assertIn("nothing was run, for what the program writes would stay; --let-write lets it\n", done.stderr)
 
     def test_a_library_renames_by_a_system_call_of_its_own(self):
-        if subprocess.run(["unshare", "-Urm", "true"], capture_output=True).returncode != 0:
-            self.skipTest("no user namespace here, so no overlay")
         os.makedirs(self.folder / "out")
         (self.folder / "out/model.safetensors").write_text("precious")
         self.assertEqual(self.preflight(PROGRAMS / "saves.py"), 0, self.err)
@@ -197,6 +220,8 @@ class Cures(Preflight):
 class Ends(Preflight):
     def test_a_fault_is_found(self):
         program = self.program("import torch\nlayer = torch.nn.Linear(4, 4).cuda().half()\nlayer(torch.ones(2, 4).cuda())\n")
+        self.assertEqual(self.preflight(program, options=["--format", "sarif", "-o", "found.sarif"]), 1)
+        self.assertIn("mixed-operands", (self.folder / "found.sarif").read_text())  # of ours, which is not thrown away
         self.assertEqual(self.preflight(program), 1)
         self.assertIn("program.py:3", self.err)
         self.assertNotIn("could not go on", self.err)

@@ -30,7 +30,7 @@ A_CPU_ALONE = {"labels_of_a_regression", "autocast_without_its_dtype", "overlap_
 
 def traced(program, mode, names=(), on_gpu=False):
     """What a program prints, and the findings of warning or above by function."""
-    how = ["preflight", "--gpu", "h100", "--steps", "100000"] if on_gpu else ["trace"]
+    how = ["preflight", "--let-write", "--gpu", "h100", "--steps", "100000"] if on_gpu else ["trace"]
     with tempfile.TemporaryDirectory() as folder:
         report = pathlib.Path(folder, "report.json")
         done = subprocess.run([DTYPECHECK, *how, "--out", f"{folder}/run", "--format", "json", "-o", report, "--",

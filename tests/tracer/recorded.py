@@ -23,6 +23,6 @@ class RecordedTest(TracedTest):
     @classmethod
     def preflown(cls, *program):
         out = cls.folder / "preflight"
-        done = cls.execute([DTYPECHECK, "preflight", "--out", out, "--", cls.interpreter, *program])
+        done = cls.execute([DTYPECHECK, "preflight", "--let-write", "--out", out, "--", cls.interpreter, *program])
         done.run = Run(out)
         return done

@@ -116,7 +116,7 @@ class Ops(Traced):
 
 class Preflight(Traced):
     def preflight(self, program, *options, **variables):
-        done = self.run_program([DTYPECHECK, "preflight", "--out", self.run_folder, *options, "--", python(),
+        done = self.run_program([DTYPECHECK, "preflight", "--let-write", "--out", self.run_folder, *options, "--", python(),
                                  PROGRAMS / program], LD_PRELOAD="", **variables)
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertRegex(done.stderr, r"on a pretended sm_80 \(A100\), \d steps: no findings")
