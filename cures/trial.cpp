@@ -85,7 +85,9 @@ class Attempt {
     } else {
       command.insert(command.end(), program.under.begin(), program.under.end());
       command.insert(command.end(), {"--fail-on", "never"});
-      why_writes_stay_.clear();  // it throws them away itself
+      const bool lets = std::find(program.under.begin(), program.under.end(), "--let-write") !=
+                        program.under.end();
+      why_writes_stay_ = lets ? "it was run with --let-write" : "";
     }
     command.insert(command.end(), {"--out", run(), "--no-report"});
     if (options.keep_going) command.push_back("--keep-going");
