@@ -15,7 +15,6 @@
 #include <vector>
 
 #include "kernels/adamw/adamw.h"
-#include "kernels/cat/cat.h"
 #include "kernels/global_norm/global_norm.h"
 #include "kernels/group_norm/group_norm.h"
 #include "kernels/layer_norm/layer_norm.h"
@@ -169,16 +168,6 @@ static void compare_global_norm(at::ScalarType dtype) {
       static_cast<double>(numbers) * (4 + static_cast<double>(at::elementSize(dtype))),
       [&] { global_norm({gradients, 1 / 65536.f, &norm}); }, [&] { norm_of(false); },
       [&] { norm_of(true); });
-}
-
-static void compare_cat(int64_t rows, int64_t cols) {
-  const at::Tensor half = at::randn({rows, cols}).to(at::kHalf), whole = at::randn({rows, cols}),
-                   y = at::empty({rows, 2 * cols}, at::kHalf);
-  const std::array<CatPiece, 2> pieces = {{{in(half), cols, cols}, {in(whole), cols, cols}}};
-  compare(
-      fmt::format("cat of Half and Float to Half, {} x {}", rows, cols),
-      static_cast<double>(rows * cols * 10), [&] { cat({rows, pieces, out(y)}); },
-      [&] { at::cat({half, half}, 1); }, [&] { at::cat({half, whole}, 1).to(at::kHalf); });
 }
 
 static void compare_linear(at::ScalarType of_x, Compute compute, int64_t rows, int64_t cols,
@@ -349,7 +338,6 @@ static void compare_all() {
     compare_adamw(dtype, 1 << 22);
   }
   compare_stochastic_adamw(1 << 22);
-  compare_cat(4096, 640);
   for (const at::ScalarType dtype : {at::kHalf, at::kBFloat16}) {
     compare_layer_norm(dtype, 4096, 640);
     compare_layer_norm(dtype, 1024, 1280);

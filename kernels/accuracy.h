@@ -36,7 +36,6 @@ inline constexpr UlpBound kUlpBounds[] = {
     {"matmul y",                 16, 1, 1},  // over 1280; as BFloat16: matmul.h
     {"unscale y",                 0, 0, 0},
     {"adamw weight",              0, 0, 0},
-    {"cat y",                     0, 0, 0},
 };
 // clang-format on
 

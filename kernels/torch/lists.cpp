@@ -1,131 +1,14 @@
-// lists.cpp: what takes many tensors: cat, the norm of gradients and their unscaling, AdamW.
+// lists.cpp: what takes many tensors: the norm of gradients and their unscaling, AdamW.
 #include <torch/csrc/autograd/autograd_not_implemented_fallback.h>
-#include <torch/csrc/autograd/function.h>
-#include <torch/csrc/autograd/functions/utils.h>
 #include <torch/library.h>
 
 #include "kernels/adamw/adamw.h"
-#include "kernels/cat/cat.h"
 #include "kernels/global_norm/global_norm.h"
 #include "kernels/torch/checks.h"
 
 namespace dtypecheck::operators {
 
 namespace {
-
-using torch::autograd::variable_list;
-
-// ---- cat
-
-std::vector<c10::SymInt> size_of_all(at::TensorList tensors, int64_t dim) {
-  std::vector<c10::SymInt> sizes = tensors[0].sym_sizes().vec();
-  c10::SymInt& whole = sizes[static_cast<size_t>(dim)];
-  for (size_t i = 1; i < tensors.size(); ++i) whole = whole + tensors[i].sym_size(dim);
-  return sizes;
-}
-
-at::Tensor native_cat_meta(at::TensorList tensors, int64_t dim, at::ScalarType dtype) {
-  return at::empty_symint(size_of_all(tensors, dim), tensors[0].options().dtype(dtype));
-}
-
-at::Tensor native_cat_dense(at::TensorList tensors, int64_t dim, at::ScalarType dtype) {
-  const at::Tensor y = native_cat_meta(tensors, dim, dtype);
-  if (y.numel() == 0) return y;
-  if (dtype == at::kDouble || std::any_of(tensors.begin(), tensors.end(), [](const auto& t) {
-        return t.scalar_type() == at::kDouble;
-      })) {
-    int64_t first = 0;
-    for (const at::Tensor& t : tensors) {
-      y.narrow(dim, first, t.size(dim)).copy_(t);
-      first += t.size(dim);
-    }
-    return y;
-  }
-  int64_t rows = 1;
-  for (int64_t i = 0; i < dim; ++i) rows *= y.size(i);
-  List kept;
-  std::vector<kernels::CatPiece> pieces;
-  for (const at::Tensor& t : tensors) {
-    kept.push_back(t.contiguous());
-    const int64_t cols = t.numel() / rows;
-    pieces.push_back({input(kept.back()), cols, cols});
-  }
-  const OnDevice on(y);
-  kernels::cat({.rows = rows, .pieces = pieces, .y = output(y), .device = on.device()});
-  return y;
-}
-
-// Lists are more than torch::autograd::Function takes.
-struct CatBackward : torch::autograd::Node {
-  variable_list apply(variable_list&& gradients) override {
-    variable_list pieces(sizes.size());
-    c10::SymInt first = 0;
-    for (size_t i = 0; i < sizes.size(); ++i) {
-      if (gradients[0].defined() && task_should_compute_output(i))
-        pieces[i] = gradients[0].slice_symint(dim, first, first + sizes[i]).to(dtypes[i]);
-      first = first + sizes[i];
-    }
-    return pieces;
-  }
-  std::string name() const override { return "DtypecheckCatBackward"; }
-  int64_t dim = 0;
-  std::vector<c10::SymInt> sizes;
-  std::vector<at::ScalarType> dtypes;
-};
-
-// LibTorch counts references to nodes in its own way since 2.13.
-auto new_node() {
-#if TORCH_VERSION_MAJOR > 2 || (TORCH_VERSION_MAJOR == 2 && TORCH_VERSION_MINOR >= 13)
-  return c10::make_intrusive<CatBackward>();
-#else
-  return std::shared_ptr<CatBackward>(new CatBackward, torch::autograd::deleteNode);
-#endif
-}
-
-at::Tensor native_cat_autograd(at::TensorList tensors, int64_t dim, at::ScalarType dtype) {
-  static const auto run = find_op<decltype(native_cat_dense)>("dtypecheck::native_cat");
-  decltype(new_node()) node;
-  const variable_list inputs = tensors.vec();
-  if (torch::autograd::compute_requires_grad(inputs)) {
-    node = new_node();
-    node->dim = dim;
-    for (const at::Tensor& t : inputs) {
-      node->sizes.push_back(t.sym_size(dim));
-      node->dtypes.push_back(t.scalar_type());
-    }
-    node->set_next_edges(torch::autograd::collect_next_edges(inputs));
-  }
-  at::Tensor y;
-  {
-    const at::AutoDispatchBelowADInplaceOrView below;
-    y = run.call(tensors, dim, dtype);
-  }
-  if (node) torch::autograd::set_history(y, node);
-  return y;
-}
-
-at::Tensor cat_op(at::TensorList tensors, int64_t given_dim, Optional<at::ScalarType> dtype) {
-  static const auto run = find_op<decltype(native_cat_dense)>("dtypecheck::native_cat");
-  const char* const op = "cat";
-  TORCH_CHECK(!tensors.empty(), op, ": Expected a non-empty list of tensors");
-  const Named first{"tensors[0]", tensors[0]};
-  check_list(op, "tensors", tensors, first);
-  TORCH_CHECK(first.tensor.dim() >= 1, op,
-              ": Expected tensors with at least one dimension, but got tensors[0] with none");
-  const int64_t dim = at::maybe_wrap_dim(given_dim, first.tensor.dim());
-  for (size_t i = 1; i < tensors.size(); ++i) {
-    bool fits = tensors[i].dim() == first.tensor.dim();
-    for (int64_t d = 0; fits && d < tensors[i].dim(); ++d)
-      fits = d == dim || tensors[i].sym_size(d) == first.tensor.sym_size(d);
-    TORCH_CHECK(fits, op, ": Expected sizes of tensors to match except in dimension ", dim,
-                ", but got tensors[", i, "] of size ", tensors[i].sym_sizes(),
-                " and tensors[0] of size ", first.tensor.sym_sizes());
-  }
-  const at::ScalarType asked = dtype ? *dtype : first.tensor.scalar_type();
-  TORCH_CHECK(is_floating_dtype(asked), op,
-              ": Expected dtype to be Float, Half, BFloat16 or Double, but got ", asked);
-  return run.call(tensors, dim, asked);
-}
 
 // ---- global norm, unscale
 
@@ -260,8 +143,6 @@ void adamw_meta(at::TensorList, at::TensorList, at::TensorList, at::TensorList, 
                 int64_t, double, double, double, double, double, double, Optional<int64_t>) {}
 
 TORCH_LIBRARY_FRAGMENT(dtypecheck, m) {
-  m.def("native_cat(Tensor[] tensors, int dim, ScalarType dtype) -> Tensor");
-  m.def("cat(Tensor[] tensors, int dim=0, ScalarType? dtype=None) -> Tensor", cat_op);
   m.def("global_norm(Tensor[] gradients, float factor=1.0) -> Tensor");
   m.def("unscale(Tensor[] gradients, float factor) -> (Tensor[], Tensor)");
   m.def(
@@ -269,8 +150,6 @@ TORCH_LIBRARY_FRAGMENT(dtypecheck, m) {
       "Tensor(d!)[] masters, int step, float rate=0.001, float beta1=0.9, float beta2=0.999, float "
       "eps=1e-08, float decay=0.01, float scale=1.0, int? seed=None) -> ()");
 }
-TORCH_LIBRARY_IMPL(dtypecheck, CPU, m) { m.impl("native_cat", native_cat_dense); }
-TORCH_LIBRARY_IMPL(dtypecheck, CUDA, m) { m.impl("native_cat", native_cat_dense); }
 // So that they see sparse gradients and lists without tensors, too.
 TORCH_LIBRARY_IMPL(dtypecheck, CompositeExplicitAutograd, m) {
   m.impl("global_norm", global_norm_dense);
@@ -278,23 +157,17 @@ TORCH_LIBRARY_IMPL(dtypecheck, CompositeExplicitAutograd, m) {
   m.impl("adamw_", adamw_dense);
 }
 TORCH_LIBRARY_IMPL(dtypecheck, Meta, m) {
-  m.impl("native_cat", native_cat_meta);
   m.impl("global_norm", global_norm_meta);
   m.impl("unscale", unscale_meta);
   m.impl("adamw_", adamw_meta);
 }
 TORCH_LIBRARY_IMPL(dtypecheck, Autograd, m) {
-  m.impl("native_cat", native_cat_autograd);
   for (const char* name : {"global_norm", "unscale", "adamw_"})
     m.impl(name, torch::autograd::autogradNotImplementedFallback());
 }
 
 }  // namespace
 
-at::Tensor cat(const List& tensors, int64_t dim, Optional<at::ScalarType> dtype) {
-  static const auto run = find_op<decltype(cat_op)>("dtypecheck::cat");
-  return run.call(tensors, dim, dtype);
-}
 at::Tensor global_norm(const List& gradients, double factor) {
   static const auto run = find_op<decltype(global_norm_dense)>("dtypecheck::global_norm");
   return run.call(gradients, factor);

@@ -67,9 +67,6 @@ DTYPECHECK_OPERATOR at::Tensor conv2d(const at::Tensor& input, const at::Tensor&
 
 // ---- lists
 
-// In `dtype`, or that of the first tensor: each number is cast as it is copied.
-DTYPECHECK_OPERATOR at::Tensor cat(const std::vector<at::Tensor>& tensors, int64_t dim = 0,
-                                   Optional<at::ScalarType> dtype = {});
 // The norm of factor * gradients as one vector, in Double: finite exactly when all of it is.
 DTYPECHECK_OPERATOR at::Tensor global_norm(const std::vector<at::Tensor>& gradients,
                                            double factor = 1);

@@ -21,7 +21,7 @@ import torch
 
 from dtypecheck._tool import ToolMissing, find_tool
 
-__all__ = ["adamw_", "cat", "conv2d", "global_norm", "group_norm", "layer_norm", "linear", "matmul", "rms_norm", "unscale"]
+__all__ = ["adamw_", "conv2d", "global_norm", "group_norm", "layer_norm", "linear", "matmul", "rms_norm", "unscale"]
 
 
 def _find_libraries(libtorch):
@@ -89,11 +89,6 @@ def conv2d(input, weight, bias=None, stride=1, padding=0, dilation=1, groups=1, 
     def pair(numbers):
         return [numbers] * 2 if isinstance(numbers, int) else numbers
     return _ops.conv2d(input, weight, bias, pair(stride), pair(padding), pair(dilation), groups, compute)
-
-
-def cat(tensors, dim=0, dtype=None):
-    """torch.cat in one dtype, that of the first tensor where none is given: each number is cast as it is copied."""
-    return _ops.cat(tensors, dim, dtype)
 
 
 def global_norm(gradients, factor=1.0):

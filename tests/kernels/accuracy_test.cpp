@@ -8,7 +8,6 @@
 #include <map>
 
 #include "kernels/adamw/adamw.h"
-#include "kernels/cat/cat.h"
 #include "kernels/group_norm/group_norm.h"
 #include "kernels/layer_norm/layer_norm.h"
 #include "kernels/matmul/matmul.h"
@@ -173,13 +172,6 @@ static void measure_exact(Measured& measured, Dtype dtype) {
     return weight;
   };
   measured["adamw weight"] = ulps(step(adamw), step(adamw_ref));
-
-  const Numbers wide = normal(Dtype::kFloat, x.size(), 3);
-  const CatPiece pieces[] = {{x.input(), x.size(), 0}, {wide.input(), x.size(), 0}};
-  Numbers joined(dtype, 2 * x.size()), joined_ref = joined;
-  cat({1, pieces, joined.output()});
-  cat_ref({1, pieces, joined_ref.output()});
-  measured["cat y"] = ulps(joined, joined_ref);
 }
 
 // DTYPECHECK_SHOW=1 prints what was measured.

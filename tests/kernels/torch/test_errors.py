@@ -54,12 +54,6 @@ REFUSED = [
     (lambda: kernels.conv2d(image, kernel, stride=0), "conv2d: Expected stride to be two numbers of at least 1, but got [0, 0]"),
     (lambda: kernels.conv2d(image, kernel, padding=-1), "conv2d: Expected padding to be two numbers of at least 0, but got [-1, -1]"),
     (lambda: kernels.conv2d(image[0, 0], kernel), "conv2d: Expected input to have 3 or 4 dimensions, but got size [6, 6]"),
-    (lambda: kernels.cat([]), "cat: Expected a non-empty list of tensors"),
-    (lambda: kernels.cat([x, x[:, :, :3]], 0),
-     "cat: Expected sizes of tensors to match except in dimension 0, but got tensors[1] of size [4, 6, 3] and tensors[0] of size "
-     "[4, 6, 8]"),
-    (lambda: kernels.cat([x, x], 3), "Dimension out of range"),
-    (lambda: kernels.cat([x], dtype=torch.int64), "cat: Expected dtype to be Float, Half, BFloat16 or Double, but got Long"),
     (lambda: kernels.global_norm([w, torch.eye(2).to_sparse()]),
      "global_norm: Expected gradients[1] to be a dense tensor, but got layout Sparse"),
     (lambda: kernels.unscale([torch.eye(2).to_sparse()], 1.0),

@@ -22,13 +22,11 @@ CALLS = {
     "linear": (leaf(4, 6, 8, dtype=half), leaf(5, 8), leaf(5)),
     "matmul": (leaf(2, 6, 8, dtype=half), leaf(2, 8, 3)),
     "conv2d": (leaf(2, 4, 6, 6, dtype=half), leaf(6, 2, 3, 3), leaf(6), [1, 1], [1, 1], [1, 1], 2),
-    "cat": ([leaf(2, 3, dtype=half), leaf(2, 3)], 1),
     "global_norm": ([torch.randn(3).half(), torch.randn(2, 2)], 0.5),
     "unscale": ([torch.randn(3).half(), torch.randn(2, 2)], 0.5),
     "native_norm": (leaf(6, 8, dtype=half), leaf(8), None, 0, 1, 1e-5, False),
     "native_matmul": (leaf(6, 8, dtype=half), leaf(8, 5), None, half, False),
     "native_conv2d": (leaf(2, 4, 6, 6, dtype=half), leaf(6, 4, 3, 3), None, [1, 1], [1, 1], [1, 1], 1, False),
-    "native_cat": ([leaf(2, 3, dtype=half), leaf(2, 3)], 1, half),
     "adamw_": ([torch.randn(3).half()], [torch.randn(3).half()], [torch.zeros(3)], [torch.zeros(3)], [torch.randn(3)], 1),
 }
 
