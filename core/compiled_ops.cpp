@@ -6,17 +6,10 @@
 #include "platform/text.h"
 
 namespace dtypecheck {
-namespace {
-
-constexpr std::string_view kRegion = "compiled::";
-
-}  // namespace
-
-bool is_compiled_region(const OpCall& call) { return call.op.starts_with(kRegion); }
 
 std::vector<CompiledOp> compiled_ops(const Run& run, const OpCall& region) {
   std::vector<CompiledOp> ops;
-  const std::string name = region.op.substr(kRegion.size());
+  const std::string name = region.op.substr(ops::kCompiled.size());
   std::string_view rest = run.process_of(region).fact(FactKey::kCompiled, name);
   while (!rest.empty()) {
     std::string_view line = next_piece(rest, ';');

@@ -19,7 +19,6 @@ struct CompiledOp {
   bool is_raised() const { return computed != result; }
 };
 
-bool is_compiled_region(const OpCall& call);
 // Of a region, views and copies left out; none where Inductor's code was not read.
 std::vector<CompiledOp> compiled_ops(const Run& run, const OpCall& region);
 

@@ -175,8 +175,7 @@ const SourceLine& best_line(const Site& site) { return site.line.known() ? site.
 
 // "torch.from_numpy": what is no op of the dispatcher has the name that the program calls it by.
 std::string name_of(const OpCall& call) {
-  constexpr std::string_view kPython = "python::";
-  return call.op.starts_with(kPython) ? call.op.substr(kPython.size()) : call.op;
+  return ops::is_python(call.op) ? call.op.substr(ops::kPython.size()) : call.op;
 }
 
 // Of "list[float64]" what it is to the program, "a list of np.float64"; of "ndarray" the dtype too.

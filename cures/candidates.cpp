@@ -155,11 +155,10 @@ bool is_needed(const Run& run, const OpCall& origin, const Finding& goal) {
   const std::set<OpCallId> on_the_way = on_the_way_to(run, goal);
   return std::any_of(run.calls.begin(), run.calls.end(), [&](const OpCall& call) {
     const auto reads = [&](const Operand& operand) { return operand.origin == origin.id; };
-    const bool follows =
-        (ops::facts_of(call.op) & (ops::kFactory | ops::kOverwrites)) == ops::kFactory;
-    return call.outcome == Outcome::kReturned && call.parent == kNoOpCall && !follows &&
-           !(call.site.line == goal.site.line) && !(call.site.line == origin.site.line) &&
-           !on_the_way.contains(call.id) && !is_double_for_this_alone(call, origin) &&
+    return call.outcome == Outcome::kReturned && call.parent == kNoOpCall &&
+           !ops::takes_no_values(call.op) && !(call.site.line == goal.site.line) &&
+           !(call.site.line == origin.site.line) && !on_the_way.contains(call.id) &&
+           !is_double_for_this_alone(call, origin) &&
            std::any_of(call.operands.begin(), call.operands.end(), reads);
   });
 }

@@ -14,6 +14,7 @@
 #include "cures/embedded.h"
 #include "cures/known_dtypes.h"
 #include "ops/arguments.h"
+#include "ops/ops.h"
 #include "platform/error.h"
 #include "platform/files.h"
 #include "rules/cures/cures.h"
@@ -105,7 +106,7 @@ static Json calls_of(const Run& run, const OpCall& call, const std::string& oper
           std::find(arguments.begin(), arguments.end(), argument) == arguments.end();
       if (one.role != Role::kOut && is_new) arguments.push_back(argument);
     }
-    const bool is_python = at->op.starts_with("python::");
+    const bool is_python = ops::is_python(at->op);
     calls.push_back(
         {{"op", is_python ? at->op : at->short_op()}, {"operand", name}, {"arguments", arguments}});
     at = its == nullptr ? nullptr : run.call(at->parent);
@@ -179,7 +180,7 @@ static Json question_of(const Finding& finding, const Cure& cure, const Run& run
   question["device"] = call->device_type();
   for (const Operand& operand : call->operands) {
     const auto dtype = operand.dtypes.single();
-    if (call->op.starts_with("python::") && dtype)
+    if (ops::is_python(call->op) && dtype)
       question["variables"][operand.name] = name_in_torch(*dtype);
   }
   for (const ScalarArgument& scalar : call->scalars) {

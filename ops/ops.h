@@ -63,9 +63,22 @@ struct OpName {
 };
 OpName parse_op_name(std::string_view op);
 
+// What is called as an op and is none of LibTorch's has a namespace of ours: a function of Python,
+// "python::torch.tensor", and a region of torch.compile, "compiled::inductor_forward_0".
+constexpr std::string_view kPython = "python::", kCompiled = "compiled::";
+constexpr bool is_python(std::string_view op) { return op.substr(0, kPython.size()) == kPython; }
+constexpr bool is_compiled(std::string_view op) {
+  return op.substr(0, kCompiled.size()) == kCompiled;
+}
+
 // All facts of "aten::add_", or of "add_"; 0 for an op that is not listed and for one that is not
 // LibTorch's own. Callers are silent about what they do not know.
 uint64_t facts_of(std::string_view op);
+
+// Of its operands it takes the shape and the dtype, not the values: zeros_like().
+inline bool takes_no_values(std::string_view op) {
+  return (facts_of(op) & (kFactory | kOverwrites)) == kFactory;
+}
 
 // "aten::mul_" of "aten::multiply_": what an alias calls. Any other op is itself.
 std::string without_alias(std::string_view op);

@@ -10,6 +10,7 @@
 
 #include "core/compiled_ops.h"
 #include "core/whole_run.h"
+#include "ops/ops.h"
 #include "platform/printable.h"
 #include "reports/formatting.h"
 #include "reports/late_error.h"
@@ -158,9 +159,8 @@ void say_without_end(const Report& report, Lines& out) {
 
 void say_pretended(const Report& report, Lines& out) {
   if (pretended_heading(report).empty()) return;
-  const bool compiled =
-      std::any_of(report.run.calls.begin(), report.run.calls.end(),
-                  [](const OpCall& call) { return call.op.starts_with("compiled::"); });
+  const bool compiled = std::any_of(report.run.calls.begin(), report.run.calls.end(),
+                                    [](const OpCall& call) { return ops::is_compiled(call.op); });
   std::string text =
       "not known without a GPU: what depends on values (overflow, NaN, steps that a GradScaler "
       "skips), what cuBLAS, cuDNN or a custom kernel would refuse inside";
@@ -182,7 +182,7 @@ void say_compiled(const Report& report, Lines& out) {
   constexpr size_t kShown = 8;
   std::map<std::string, std::set<std::string>> raised;  // by dtype
   for (const OpCall& call : report.run.calls) {
-    if (!is_compiled_region(call)) continue;
+    if (!ops::is_compiled(call.op)) continue;
     for (const CompiledOp& op : compiled_ops(report.run, call))
       if (op.is_raised()) raised[op.result + " in " + op.computed].insert(op.op);
   }

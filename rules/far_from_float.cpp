@@ -28,7 +28,6 @@ constexpr double kMasked = -6e4;  // what is below, in Half, less something, is 
 
 constexpr size_t kFewest = 16;  // fewer are counters; of more a tracer says more
 
-constexpr std::string_view kPython = "python::";
 constexpr DtypeSet kBeyond = DtypeSet(Dtype::kFloat) | Dtype::kDouble;
 constexpr DtypeSet kWide = DtypeSet(Dtype::kFloat) | Dtype::kDouble | Dtype::kLong;
 
@@ -116,7 +115,7 @@ void check_wrapped(const RunIndex& index, const OpCall& call, bool is_cast,
 // A function of torch made integers of Python's floats.
 void check_cut_off(const RunIndex& index, const OpCall& call, Findings& out) {
   const std::string message =
-      fmt::format("{} is asked for {} and makes {} of {}", call.op.substr(kPython.size()),
+      fmt::format("{} is asked for {} and makes {} of {}", call.op.substr(ops::kPython.size()),
                   dtype_name(*call.result_dtype()), number(call.inexact->to + 0.0),
                   short_number(call.inexact->from));
   out.add(call, message, [&] {
@@ -257,7 +256,7 @@ void check(const OpCall& call, const RunIndex& index, Findings& out) {
   const auto dtype = call.result_dtype();
   if (!call.inexact || !dtype || call.outcome != Outcome::kReturned || out.is_reported(call))
     return;
-  if (call.op.starts_with(kPython)) return check_cut_off(index, call, out);
+  if (ops::is_python(call.op)) return check_cut_off(index, call, out);
   const double from = call.inexact->from, to = call.inexact->to;
   const bool is_cast = index.has(call, ops::kCast);
   const bool is_answer = *dtype == Dtype::kBool || kIntegral.contains(*dtype);

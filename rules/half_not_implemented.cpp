@@ -84,7 +84,7 @@ void check(const OpCall& call, const RunIndex& index, Findings& out) {
                        missing->dtype == Dtype::kHalf;
   if (!missing || !kLowPrecision.contains(missing->dtype) || is_norm)
     return;  // cpu-half-norm speaks of the norms
-  if (call.op.starts_with("python::") && index.is_raised_by_an_op(call.process, call.error)) return;
+  if (ops::is_python(call.op) && index.is_raised_by_an_op(call.process, call.error)) return;
   const Run& run = index.run();
   const Process& process = run.process_of(call);
   const CureProposer propose(index, out.options());

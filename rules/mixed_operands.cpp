@@ -207,7 +207,7 @@ void check_integer(const RunIndex& index, const OpCall& throwing_call, Findings&
 // nn.LSTM and its kin compare input and weight themselves, and the weight is no local variable of
 // the function that does: the message has its dtype.
 void check_recurrent(const RunIndex& index, const OpCall& call, Findings& out) {
-  if (!was_refused(call) || !call.op.starts_with("python::")) return;
+  if (!was_refused(call) || !ops::is_python(call.op)) return;
   const auto named = input_and_weight(call.error);
   const Operand* input = call.operand("input");
   if (!named || input == nullptr || input->dtypes != DtypeSet(named->input)) return;
@@ -233,7 +233,7 @@ void check_recurrent(const RunIndex& index, const OpCall& call, Findings& out) {
 
 // A second sight of one failure: what left the program as an exception of an op inside.
 bool is_echo(const RunIndex& index, const OpCall& call) {
-  return call.op.starts_with("python::") && index.is_raised_by_an_op(call.process, call.error);
+  return ops::is_python(call.op) && index.is_raised_by_an_op(call.process, call.error);
 }
 
 std::vector<Refusal> refusals(const RunIndex& index) {

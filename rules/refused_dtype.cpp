@@ -544,7 +544,7 @@ std::optional<Words> of_dtype_argument(const Refusal& refusal, const Judged& jud
 
 // The operands of a Python function are its variables: that they are what was refused is not known.
 Words of_function(const Refusal& refusal, const Judged& judged) {
-  const std::string function = refusal.call.op.substr(std::string_view("python::").size());
+  const std::string function = refusal.call.op.substr(ops::kPython.size());
   const bool is_named = refusal.call.operands.empty() && !refusal.named.empty();
   const std::string line = judged.propose.line_of(refusal.call);
   if (auto words = of_gradient(refusal, judged)) return *words;
@@ -746,7 +746,7 @@ Words words_of(const Refusal& refusal, const Judged& judged) {
   if (auto words = of_autocast(refusal)) return *words;
   if (auto words = of_factors(refusal)) return *words;
   if (auto words = of_scaled(refusal, judged)) return *words;
-  if (refusal.call.op.starts_with("python::")) return of_function(refusal, judged);
+  if (ops::is_python(refusal.call.op)) return of_function(refusal, judged);
   if (auto words = of_written(refusal, judged)) return *words;
   if (auto words = of_overflow(refusal, judged)) return *words;
   if (auto words = of_argument(refusal)) return *words;
@@ -771,7 +771,7 @@ void check_run(const RunIndex& index, Findings& out) {
   for (const OpCall& call : index.judged_calls()) {
     if (!was_refused(call) || call.error.empty() || index.throwing_call(call) != &call) continue;
     const bool is_echo =
-        call.op.starts_with("python::") && index.is_raised_by_an_op(call.process, call.error);
+        ops::is_python(call.op) && index.is_raised_by_an_op(call.process, call.error);
     if (is_echo || is_reported(call, index, out) || !index.is_refused_for_dtypes(call)) continue;
     const Refusal refusal{index.refused_by_user(call), call.error, named_dtypes(call.error)};
     const Words words = words_of(refusal, judged);

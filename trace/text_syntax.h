@@ -7,6 +7,7 @@
 
 #include "core/op_call.h"
 #include "ops/arguments.h"
+#include "ops/ops.h"
 
 namespace dtypecheck {
 
@@ -20,7 +21,7 @@ inline constexpr std::string_view kParameterCharacters = ".-/";
 
 // The op of a Python function or a compiled region has dots in its name and no overload.
 inline bool has_dotted_name(std::string_view op) {
-  return op.starts_with("python::") || op.starts_with("compiled::");
+  return ops::is_python(op) || ops::is_compiled(op);
 }
 
 inline TensorKind default_kind(DtypeSet dtypes) {

@@ -7,6 +7,7 @@
 
 #include "core/compiled_ops.h"
 #include "ops/arguments.h"
+#include "ops/ops.h"
 #include "platform/error.h"
 #include "platform/printable.h"
 #include "platform/text.h"
@@ -208,7 +209,7 @@ Lock lock_of(const Run& run) {
   for (const OpCall& call : index.judged_calls()) {
     parameters.add(call);
     if (is_locked(run, call)) lock.places[place_of(call)].insert(locked(call));
-    if (!is_compiled_region(call)) continue;
+    if (!ops::is_compiled(call.op)) continue;
     for (const CompiledOp& compiled : compiled_ops(run, call))
       lock.places[place_of(call)].insert(locked(compiled, call));
   }

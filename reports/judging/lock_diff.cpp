@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "ops/ops.h"
 #include "platform/error.h"
 #include "platform/printable.h"
 #include "reports/formatting.h"
@@ -180,9 +181,7 @@ const std::string* fused_in(const LockedOp& op) {
   return found == op.operands.end() ? nullptr : &found->dtypes;
 }
 
-bool is_compiled(const LockedOp& op) {
-  return fused_in(op) != nullptr || op.op.starts_with("compiled::");
-}
+bool is_compiled(const LockedOp& op) { return fused_in(op) != nullptr || ops::is_compiled(op.op); }
 
 bool has_compiled(const Lock& lock) {
   return std::any_of(lock.places.begin(), lock.places.end(), [](const auto& place) {
@@ -226,7 +225,7 @@ std::vector<std::string> compare_fused(const Lock& eager, const Lock& compiled) 
 
 // What is called outside of a compiled region, and not by the compiler's own Python code.
 bool is_eager(const LockedOp& op) {
-  return op.phase != kParameters && !is_compiled(op) && !op.op.starts_with("python::");
+  return op.phase != kParameters && !is_compiled(op) && !ops::is_python(op.op);
 }
 
 // The ops of a module that the other run has in a compiled region are reported by op, not by

@@ -241,7 +241,7 @@ std::vector<Cure> CureProposer::compute_in_float(const OpCall& call) const {
 std::optional<Cure> CureProposer::cast_operands(const OpCall& call,
                                                 const std::vector<const Operand*>& operands,
                                                 Dtype dtype) const {
-  const bool is_python = call.op.starts_with("python::");  // its variables are no arguments
+  const bool is_python = ops::is_python(call.op);  // its variables are no arguments
   if (operands.size() < 2 || is_python || !is_users_own(call.site)) return std::nullopt;
   std::vector<std::string> names;
   for (const Operand* operand : operands) names.push_back(operand->name);

@@ -2,6 +2,7 @@
 
 #include <string_view>
 
+#include "ops/ops.h"
 #include "platform/text.h"
 #include "rules/engine/formatting.h"
 
@@ -9,9 +10,8 @@ namespace dtypecheck::rules {
 
 // What raised was called by the user's own line: below it there is no Python.
 static bool is_raised_below(const OpCall& call) {
-  constexpr std::string_view kPython = "python::";
-  return call.op.starts_with(kPython) && !call.site.line.function.empty() &&
-         std::string_view(call.op).substr(kPython.size()) == call.site.line.function;
+  return ops::is_python(call.op) && !call.site.line.function.empty() &&
+         std::string_view(call.op).substr(ops::kPython.size()) == call.site.line.function;
 }
 
 ForeignCall foreign_call(const LineText& line_text, const OpCall& call) {

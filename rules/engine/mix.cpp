@@ -567,7 +567,7 @@ std::optional<Mix> refused_mix(const RunIndex& index, const OpCall& call) {
   const bool ran =
       was_let_through(call) && throwing_call->error.find("same dtype") != std::string::npos;
   const bool is_certain = is_named || ran || is_about_linear(call, throwing_call->error);
-  return call.op.starts_with("python::") && !is_certain ? std::nullopt : mix;
+  return ops::is_python(call.op) && !is_certain ? std::nullopt : mix;
 }
 
 }  // namespace dtypecheck::rules

@@ -97,7 +97,7 @@ void RunIndex::index_throws() {
   for (const OpCall& call : run_.calls) {
     if (!threw(call) || call.error.empty() || threw_in_repaired(call)) continue;
     throwing_call_[call.id - 1] = call.id;
-    if (!call.op.starts_with("python::")) op_errors_.emplace(call.process, as_raised(call.error));
+    if (!ops::is_python(call.op)) op_errors_.emplace(call.process, as_raised(call.error));
   }
   for (const OpCall& call :
        run_.calls) {  // inner calls have the higher ids, so the innermost stays

@@ -966,8 +966,7 @@ void begin_shadow(ThreadState* state, Frame& frame, const at::RecordFunction& fn
     frame.step = tracer.current_step();
     ShadowCall call;
     call.record = frame.record;
-    const bool reads_shape_alone =
-        (ops::facts_of(frame.op->name) & (ops::kFactory | ops::kOverwrites)) == ops::kFactory;
+    const bool reads_shape_alone = ops::takes_no_values(frame.op->name);
     if (frame.op->may_begin_backward)
       report_at(*frame.op, inputs, Arrival::kLoss, frame.signature->id);
     call.follows = frame.phase != static_cast<uint8_t>(Phase::kBackward) && !reads_shape_alone;
