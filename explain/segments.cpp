@@ -14,9 +14,10 @@ constexpr size_t kMostKeyWords = 7;     // "Using distributed or parallel set-up
 constexpr size_t kWordsOfSentence = 9;  // from here on a line is a sentence
 constexpr size_t kLongestHeading = 70;
 
-bool has_one_of(std::string_view text, const std::vector<std::string_view>& phrases) {
-  return std::any_of(phrases.begin(), phrases.end(),
-                     [&](std::string_view phrase) { return has_phrase(text, phrase); });
+bool has_one_of(std::string_view text, std::string_view phrases) {  // "a|b|c"
+  while (!phrases.empty())
+    if (has_phrase(text, next_piece(phrases, '|'))) return true;
+  return false;
 }
 
 size_t count_words(std::string_view text) {
@@ -73,59 +74,13 @@ Pair pair_in(std::string_view line) {
 
 // What stands before the colon where a form asks for the environment.
 bool is_environment_key(std::string_view key) {
-  static const std::vector<std::string_view> kKeys = {"version",
-                                                      "versions",
-                                                      "platform",
-                                                      "os",
-                                                      "operating system",
-                                                      "gpu",
-                                                      "gpus",
-                                                      "cpu",
-                                                      "cpus",
-                                                      "ram",
-                                                      "vram",
-                                                      "cuda",
-                                                      "cudnn",
-                                                      "nccl",
-                                                      "rocm",
-                                                      "python",
-                                                      "pytorch",
-                                                      "torch",
-                                                      "torchvision",
-                                                      "triton",
-                                                      "transformers",
-                                                      "accelerate",
-                                                      "diffusers",
-                                                      "peft",
-                                                      "xformers",
-                                                      "deepspeed",
-                                                      "bitsandbytes",
-                                                      "flash-attn",
-                                                      "flash attn",
-                                                      "driver",
-                                                      "gcc",
-                                                      "hardware",
-                                                      "using gpu*",
-                                                      "using dist*",
-                                                      "is debug build",
-                                                      "machine",
-                                                      "graphics card",
-                                                      "device name",
-                                                      "python platform",
-                                                      "nvidia driver*",
-                                                      "torchaudio",
-                                                      "numpy",
-                                                      "is cuda avail*",
-                                                      "total vram",
-                                                      "system ram",
-                                                      "xpu avail*",
-                                                      "npu avail*",
-                                                      "env",
-                                                      "compute capability",
-                                                      "is xnnpack*",
-                                                      "is xpu*",
-                                                      "gpu type",
-                                                      "gpu model*"};
+  constexpr std::string_view kKeys =
+      "version|versions|platform|os|operating system|gpu|gpus|cpu|cpus|ram|vram|cuda|cudnn|nccl|"
+      "rocm|python|pytorch|torch|torchvision|triton|transformers|accelerate|diffusers|peft|"
+      "xformers|deepspeed|bitsandbytes|flash-attn|flash attn|driver|gcc|hardware|using gpu*|"
+      "using dist*|is debug build|machine|graphics card|device name|python platform|"
+      "nvidia driver*|torchaudio|numpy|is cuda avail*|total vram|system ram|xpu avail*|"
+      "npu avail*|env|compute capability|is xnnpack*|is xpu*|gpu type|gpu model*";
   return has_one_of(key, kKeys);
 }
 
@@ -156,21 +111,9 @@ bool is_heading(std::string_view line) {
 }
 
 bool opens_environment(std::string_view line) {
-  static const std::vector<std::string_view> kTitles = {"environment*",
-                                                        "system info*",
-                                                        "system information",
-                                                        "versions",
-                                                        "system configuration",
-                                                        "hardware*",
-                                                        "env info*",
-                                                        "env",
-                                                        "pip list",
-                                                        "pip freeze",
-                                                        "platform",
-                                                        "collectenv*",
-                                                        "my setup",
-                                                        "specs",
-                                                        "software versions"};
+  constexpr std::string_view kTitles =
+      "environment*|system info*|system information|versions|system configuration|hardware*|"
+      "env info*|env|pip list|pip freeze|platform|collectenv*|my setup|specs|software versions";
   const std::string text = normal_text(line);
   if (has_phrase(text, "collecting environment information*") || has_phrase(text, "nvidia-smi"))
     return true;

@@ -6,93 +6,46 @@
 #include <array>
 #include <cctype>
 
+#include "platform/text.h"
+
 namespace dtypecheck::rules {
 namespace {
 
 bool contains(std::string_view text, std::string_view part) { return text.find(part) != text.npos; }
 
-template <size_t kCount>
-bool contains_any(std::string_view text, const std::array<std::string_view, kCount>& parts) {
-  return std::any_of(parts.begin(), parts.end(), [&](auto part) { return contains(text, part); });
+bool contains_any(std::string_view text, std::string_view parts) {  // "a|b|c"
+  while (!parts.empty())
+    if (contains(text, next_piece(parts, '|'))) return true;
+  return false;
 }
 
 // Texts that dtypes have no part in, though dtype words may stand in them (a tensor printed, a
 // CUDA type that names a device).
-constexpr std::array<std::string_view, 36> kOtherReasons = {
-    "invalid combination of arguments",
-    "shapes cannot be multiplied",
-    "size mismatch",
-    "must match the size of tensor",
-    "Sizes of tensors must match",
-    "must match the existing size",
-    "is invalid for input of size",
-    "inconsistent tensor size",
-    "same number of dimensions",
-    "out of memory",
-    "can't allocate memory",
-    "not enough memory",
-    "out of range",
-    "out of bounds",
-    "on the same device",
-    "same device, but",
-    "is on a different device",
-    "should be on the same",
-    "backward through the graph a second time",
-    "modified by an inplace operation",
-    "does not require grad",
-    "a leaf Variable that requires grad",
-    "weight of size",
-    "channels, but got",
-    "normalized_shape",
-    "view size is not compatible",
-    "Calculated padded input size",
-    "Kernel size can't be greater",
-    "Expected more than 1 value per channel",
-    "CUDA error",
-    "device-side assert",
-    "Could not run '",
-    "probability tensor contains",
-    "number of sizes provided",
-    "undefined symbol",
-    "compute capability",
-};
+constexpr std::string_view kOtherReasons =
+    "invalid combination of arguments|shapes cannot be multiplied|size mismatch|"
+    "must match the size of tensor|Sizes of tensors must match|must match the existing size|"
+    "is invalid for input of size|inconsistent tensor size|same number of dimensions|"
+    "out of memory|can't allocate memory|not enough memory|out of range|out of bounds|"
+    "on the same device|same device, but|is on a different device|should be on the same|"
+    "backward through the graph a second time|modified by an inplace operation|"
+    "does not require grad|a leaf Variable that requires grad|weight of size|channels, but got|"
+    "normalized_shape|view size is not compatible|Calculated padded input size|"
+    "Kernel size can't be greater|Expected more than 1 value per channel|CUDA error|"
+    "device-side assert|Could not run '|probability tensor contains|number of sizes provided|"
+    "undefined symbol|compute capability";
 
 // Python's own errors about names and files, though a name may be "dtype".
-constexpr std::array<std::string_view, 5> kOtherTypes = {"AttributeError", "KeyError", "NameError",
-                                                         "ImportError", "ModuleNotFoundError"};
+constexpr std::string_view kOtherTypes =
+    "AttributeError|KeyError|NameError|ImportError|ModuleNotFoundError";
 
 // Stronger than the above: the foreach check names device and dtype in one sentence.
-constexpr std::array<std::string_view, 3> kDtypePhrases = {"same dtype", "scalar type",
-                                                           "mixed dtype"};
+constexpr std::string_view kDtypePhrases = "same dtype|scalar type|mixed dtype";
 
-constexpr std::array<std::string_view, 28> kDtypeWords = {"Input type (",
-                                                          "Long",
-                                                          "Byte",
-                                                          "Bool",
-                                                          "bool tensor",
-                                                          "boolean tensor",
-                                                          "ScalarType",
-                                                          "floating point",
-                                                          "floating-point",
-                                                          "Integral",
-                                                          "integral",
-                                                          "without overflow",
-                                                          "must be long, int",
-                                                          "scalar type",
-                                                          "data type",
-                                                          "datatype",
-                                                          "Half",
-                                                          "Float",
-                                                          "BFloat16",
-                                                          "Double",
-                                                          "float32",
-                                                          "float16",
-                                                          "bfloat16",
-                                                          "float64",
-                                                          "FP16",
-                                                          "same type",
-                                                          "float ",
-                                                          "needs_dynamic_casting"};
+constexpr std::string_view kDtypeWords =
+    "Input type (|Long|Byte|Bool|bool tensor|boolean tensor|ScalarType|floating point|"
+    "floating-point|Integral|integral|without overflow|must be long, int|scalar type|data type|"
+    "datatype|Half|Float|BFloat16|Double|float32|float16|bfloat16|float64|FP16|same type|"
+    "float |needs_dynamic_casting";
 
 // "dtype" and "dtypes", not the path of a library of this tool.
 bool has_word_dtype(std::string_view message) {
