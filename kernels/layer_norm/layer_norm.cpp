@@ -45,7 +45,7 @@ void layer_norm_backward(const LayerNormBackward& a) {
   const char* const name = "layer_norm_backward";
   require_rows(a, name);
   require_norm_backward(a, name, a.rows == 0);
-  require_numbers(Input{a.mean}, name, "mean", a.rows == 0);
+  require_numbers(Input{a.mean}, name, "mean", a.rows == 0 || !a.has_mean);
   require_numbers(a.dbeta, name, "dbeta", /*optional=*/true);
   run_first(layer_norm_backward_variants(), a);
 }

@@ -25,6 +25,7 @@ struct LayerNorm {
   Output y;
   float *mean = nullptr, *rstd = nullptr;  // rows each; null where backward is not wanted
   const Device* device = nullptr;          // where all of these are on a GPU
+  bool has_mean = true;                    // false: 0 is meant, as in rms_norm.h
 };
 
 struct LayerNormBackward {
@@ -35,6 +36,7 @@ struct LayerNormBackward {
   Output dx;
   Output dgamma, dbeta;            // null: not wanted
   const Device* device = nullptr;  // where all of these are on a GPU
+  bool has_mean = true;
 };
 
 void layer_norm(const LayerNorm& arguments);  // both throw InputError for arguments not as above

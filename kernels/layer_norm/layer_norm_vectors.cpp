@@ -11,12 +11,15 @@ namespace dtypecheck::kernels::DTYPECHECK_ISA {
 #if DTYPECHECK_VECTORS
 
 void run_layer_norm(const LayerNorm& a) {
-  with_numbers(a.x, a.y, [&](const auto* x, auto* y) HWY_ATTR { normalize<true>(a, x, y); });
+  with_numbers(a.x, a.y, [&](const auto* x, auto* y) HWY_ATTR {
+    a.has_mean ? normalize<true>(a, x, y) : normalize<false>(a, x, y);
+  });
 }
 
 void run_layer_norm_backward(const LayerNormBackward& a) {
   with_numbers(a.x, a.dx, [&](const auto* x, auto* dx) HWY_ATTR {
-    normalize_backward<true>(a, static_cast<decltype(x)>(a.dy.data), x, dx);
+    const auto dy = static_cast<decltype(x)>(a.dy.data);
+    a.has_mean ? normalize_backward<true>(a, dy, x, dx) : normalize_backward<false>(a, dy, x, dx);
   });
 }
 

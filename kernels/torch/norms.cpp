@@ -9,7 +9,6 @@
 
 #include "kernels/group_norm/group_norm.h"
 #include "kernels/layer_norm/layer_norm.h"
-#include "kernels/rms_norm/rms_norm.h"
 #include "kernels/torch/checks.h"
 
 namespace dtypecheck::operators {
@@ -147,7 +146,7 @@ Three native_norm_dense(const at::Tensor& given, const OptionalTensor& maybe_wei
                          .layout = layout_of(x),
                          .silu = silu,
                          .device = on.device()});
-  } else if (kind == kLayer) {
+  } else {
     kernels::layer_norm({.rows = x.size(0),
                          .cols = x.size(1),
                          .x = input(x),
@@ -157,16 +156,8 @@ Three native_norm_dense(const at::Tensor& given, const OptionalTensor& maybe_wei
                          .y = output(y),
                          .mean = floats(mean),
                          .rstd = floats(rstd),
-                         .device = on.device()});
-  } else {
-    kernels::rms_norm({.rows = x.size(0),
-                       .cols = x.size(1),
-                       .x = input(x),
-                       .gamma = input(gamma),
-                       .eps = eps,
-                       .y = output(y),
-                       .rstd = floats(rstd),
-                       .device = on.device()});
+                         .device = on.device(),
+                         .has_mean = kind == kLayer});
   }
   return made;
 }
@@ -206,7 +197,7 @@ Three native_norm_backward_dense(const at::Tensor& grad, const at::Tensor& given
                                   .silu = silu,
                                   .beta = input(beta),
                                   .device = on.device()});
-  } else if (kind == kLayer) {
+  } else {
     kernels::layer_norm_backward({.rows = x.size(0),
                                   .cols = x.size(1),
                                   .dy = input(dy),
@@ -217,17 +208,8 @@ Three native_norm_backward_dense(const at::Tensor& grad, const at::Tensor& given
                                   .dx = output(dx),
                                   .dgamma = wanted(dweight),
                                   .dbeta = wanted(dbias),
-                                  .device = on.device()});
-  } else {
-    kernels::rms_norm_backward({.rows = x.size(0),
-                                .cols = x.size(1),
-                                .dy = input(dy),
-                                .x = input(x),
-                                .gamma = input(gamma),
-                                .rstd = floats(rstd),
-                                .dx = output(dx),
-                                .dgamma = wanted(dweight),
-                                .device = on.device()});
+                                  .device = on.device(),
+                                  .has_mean = kind == kLayer});
   }
   return made;
 }
