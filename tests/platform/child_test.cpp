@@ -30,3 +30,13 @@ TEST_CASE("what a group has worked counts, that of its children too") {
   CHECK(worked("sleep 5") < 0.25);
   CHECK(processor_seconds(0x7fffffff) == 0);
 }
+
+TEST_CASE("what a program is prepared by is done in its process, or the program is not run") {
+  const auto run = [](const std::string& problem) {
+    return run_child("/bin/sh", {"sh", "-c", "exit 3"}, current_environment(), {},
+                     [problem] { return problem; });
+  };
+  CHECK(run("").exit_status == 3);
+  CHECK_THROWS_WITH(run("no room; nothing was run"), "no room; nothing was run");
+  CHECK_THROWS_WITH(run(std::string(70000, 'x')), std::string(70000, 'x'));  // more than a pipe has
+}
