@@ -7,6 +7,7 @@
 #include <string_view>
 #include <utility>
 
+#include "analyzer/project/tree.h"
 #include "platform/files.h"
 #include "platform/text.h"
 
@@ -19,9 +20,15 @@ namespace {
 constexpr size_t kMaxDepth = 8;
 constexpr size_t kMaxLines = 2'000;  // before the first declaration
 constexpr size_t kMaxLineLength = 1'000;
+constexpr size_t kMaxHeaders = 400;  // of the project, that are looked at for what they include
 
 bool is_torchs(std::string_view name) {
   return name.starts_with("torch/") || name.starts_with("ATen/") || name.starts_with("c10/");
+}
+
+// Those of the bundled set that declare pybind11 as well.
+bool binds(std::string_view name) {
+  return name == "torch/extension.h" || name == "torch/python.h" || name.starts_with("pybind11/");
 }
 
 // Headers that include nearly all of the others: what follows them costs little.
@@ -46,6 +53,18 @@ bool is_standard(std::string_view name) {
 // Of others, and kept in their place.
 bool is_companion(std::string_view name) {
   return name == "Python.h" || name.starts_with("pybind11/") || name.starts_with("cuda");
+}
+
+// The project's own header of that name; "" where it has none.
+fs::path find_own(const Include& include, const fs::path& from,
+                  const std::vector<std::string>& folders) {
+  if (include.is_quoted && is_file(from.parent_path() / include.name))
+    return (from.parent_path() / include.name).lexically_normal();
+  for (const std::string& folder : folders) {
+    if (is_file(fs::path(folder) / include.name))
+      return (fs::path(folder) / include.name).lexically_normal();
+  }
+  return {};
 }
 
 class Reader {
@@ -121,23 +140,13 @@ class Reader {
     const bool is_quoted = what.front() == '"';
     if (what.back() != (is_quoted ? '"' : '>') || (!is_quoted && what.front() != '<')) return false;
     const std::string name(what.substr(1, what.size() - 2));
-    const fs::path own = find(name, file, is_quoted);
+    const fs::path own = find_own({name, is_quoted}, file, folders_);
     if (!own.empty()) return read(own, depth + 1);
     if (is_standard(name)) return true;
     if (!is_torchs(name) && !is_companion(name)) return false;
     waiting_ += "#include <" + name + ">\n";
     if (is_torchs(name)) kept_ += std::exchange(waiting_, "");
     return !has_all(name);
-  }
-
-  // The project's own header of that name; "" where it has none.
-  fs::path find(const std::string& name, const fs::path& from, bool is_quoted) const {
-    if (is_quoted && is_file(from.parent_path() / name))
-      return (from.parent_path() / name).lexically_normal();
-    for (const std::string& folder : folders_) {
-      if (is_file(fs::path(folder) / name)) return (fs::path(folder) / name).lexically_normal();
-    }
-    return {};
   }
 
   static constexpr const char* kDefined = "#";  // no name of a macro
@@ -154,6 +163,26 @@ std::string leading_headers(const std::string& file, const std::vector<std::stri
   Reader reader(folders);
   reader.read(file, 0);
   return reader.lines();
+}
+
+std::string bundled_headers(const std::string& file, const std::vector<std::string>& folders) {
+  std::vector<fs::path> open = {file};
+  std::set<fs::path> seen = {file};
+  bool includes_one = false;
+  for (size_t next = 0; next < open.size() && next < kMaxHeaders; ++next) {
+    const fs::path from = open[next];
+    for (const Include& include : includes_of(from)) {
+      const fs::path own = find_own(include, from, folders);
+      if (!own.empty()) {
+        if (seen.insert(own).second) open.push_back(own);
+      } else if (binds(include.name)) {
+        return "#include <torch/extension.h>\n";
+      } else {
+        includes_one = includes_one || is_torchs(include.name);
+      }
+    }
+  }
+  return includes_one ? "#include <torch/torch.h>\n" : "";
 }
 
 }  // namespace dtypecheck::analyzer

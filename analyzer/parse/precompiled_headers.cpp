@@ -29,6 +29,9 @@ constexpr int kTimeout = 600;                           // seconds to make one
 constexpr auto kFailedFor = std::chrono::hours(24);     // until it is tried again
 constexpr auto kKeptFor = std::chrono::hours(30 * 24);  // unused
 
+// What begins the names of the bundled headers, most of which are no files.
+constexpr const char* kBundledNames[] = {"torch", "ATen", "c10", "caffe2"};
+
 bool names_folder(const std::string& argument) { return argument == "-I" || argument == "-iquote"; }
 
 std::vector<std::string> without_own_folders(const std::vector<std::string>& arguments) {
@@ -41,6 +44,15 @@ std::vector<std::string> without_own_folders(const std::vector<std::string>& arg
     }
   }
   return kept;
+}
+
+bool is_bundled(const ParseJob& job) {
+  for (size_t i = 0; i + 1 < job.arguments.size(); ++i) {
+    if (job.arguments[i] == "-isystem" &&
+        is_file(fs::path(job.arguments[i + 1]) / "dtypecheck_torch.h"))
+      return true;
+  }
+  return false;
 }
 
 std::string key_of(const std::string& salt, const std::string& text,
@@ -124,12 +136,15 @@ PrecompiledHeaders::PrecompiledHeaders(fs::path folder, std::string program, std
 void PrecompiledHeaders::expect(const std::vector<ParseJob>& jobs, unsigned workers) {
   workers_ = std::max(1U, workers);
   for (const ParseJob& job : jobs) {
-    const std::string text = leading_headers(job.file, own_folders(job));
+    const bool is_of_bundled = is_bundled(job);
+    const std::string text = is_of_bundled ? bundled_headers(job.file, own_folders(job))
+                                           : leading_headers(job.file, own_folders(job));
     if (text.empty()) continue;
     std::vector<std::string> arguments = without_own_folders(job.arguments);
     const std::string key = key_of(salt_, text, arguments);
     keys_[job.file] = key;
     Group& group = groups_.try_emplace(key, Group{key, text, std::move(arguments)}).first->second;
+    group.is_bundled = is_of_bundled;
     ++group.files;
   }
 }
@@ -222,6 +237,7 @@ std::optional<PrecompiledHeaders::Kept> PrecompiledHeaders::make(const Group& gr
   }
   Kept kept = {folder_ / fmt::format("{}-{}.pch", group.key, made->hash), {}, {}};
   std::string headers;
+  if (group.is_bundled) kept.names.insert(std::begin(kBundledNames), std::end(kBundledNames));
   for (const std::string& file : made->files) {
     if (file == source) continue;
     kept.names.insert(first_name(file, made->folders));

@@ -1,10 +1,11 @@
 // precompiled_headers.h: the headers of LibTorch that sources begin with, parsed once and kept.
 //
-// Most of the time that a file takes is its first #include. Files that begin alike
-// (leading_headers.h) share one precompiled header: the parse of just those lines, with the same
-// arguments but for the project's own folders. It is made where more files of a run begin so than
-// there are workers, where an earlier run wanted it too, or for an editor, and used as long as
-// every header in it has its content. What a file says is the same with it and without.
+// Most of the time that a file takes is its first #include. Files that begin alike, and with the
+// bundled headers all that include one of them (leading_headers.h), share one precompiled header:
+// the parse of just those lines, with the same arguments but for the project's own folders. It is
+// made where more files of a run begin so than there are workers, where an earlier run wanted it
+// too, or for an editor, and used as long as every header in it has its content. What a file says
+// is the same with it and without.
 //
 // In the folder: KEY.cpp, the lines; KEY-HASH.pch, named by its own content; KEY.headers, which
 // names it and what it was made of. Nothing here is ever an error: without it files are parsed
@@ -56,6 +57,7 @@ class PrecompiledHeaders {
     std::string text;
     std::vector<std::string> arguments;
     size_t files = 0;
+    bool is_bundled = false;
     bool is_looked_for = false;
     std::optional<Kept> kept;
   };

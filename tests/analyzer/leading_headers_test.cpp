@@ -16,6 +16,9 @@ class Tree {
   std::string lead(const std::string& text) {
     return leading_headers(folder_.write("src/a.cpp", text), {folder_.file("include")});
   }
+  std::string bundled(const std::string& text) {
+    return bundled_headers(folder_.write("src/a.cpp", text), {folder_.file("include")});
+  }
 
  private:
   test::TemporaryFolder folder_;
@@ -83,6 +86,21 @@ TEST_CASE("headers of the project are looked into") {
   // The project's own, whatever it is called.
   tree.write("include/torch/extension.h", "#define MINE\n");
   CHECK(tree.lead(kExtension).empty());
+}
+
+TEST_CASE("the bundled headers come first, wherever one of them is included") {
+  Tree tree;
+  const std::string torch = "#include <torch/torch.h>\n";
+  tree.write("include/net.h", "#define NET\n#include <opencv2/core.hpp>\n#include <ATen/ATen.h>\n");
+  tree.write("include/ops.h", kExtension);
+  CHECK(tree.bundled("#define HERE\n#include \"other.h\"\nint x;\n" + torch) == torch);
+  CHECK(tree.bundled("#include <c10/util/Half.h>\n") == torch);
+  CHECK(tree.bundled("#include \"net.h\"\n") == torch);
+  CHECK(tree.bundled("#include <net.h>\n#include \"ops.h\"\n") == kExtension);
+  CHECK(tree.bundled(torch + "#include <pybind11/pybind11.h>\n") == kExtension);
+  CHECK(tree.bundled("#include <vector>\n#include \"other.h\"\nint torch;\n").empty());
+  tree.write("include/torch/torch.h", "#pragma once\n");  // the project's own
+  CHECK(tree.bundled(torch).empty());
 }
 
 }  // namespace dtypecheck::analyzer

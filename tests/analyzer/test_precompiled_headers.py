@@ -191,11 +191,37 @@ void launch(at::Tensor x, at::Tensor out) {
 
     def test_what_stands_before_the_header(self):
         """A macro may change what the header says: such a file is parsed whole."""
-        self.make_pch()
+        torch = self.other_torch().parent
+        self.write("a.cpp", FILE)
+        for _ in range(2):
+            self.lint("a.cpp", torch=torch)
+            self.forget_findings()
         self.write("b.cpp", "#define HERE 1\n" + FILE)
-        self.assertFalse(self.is_used(lambda: self.lint("b.cpp")))
+        self.assertFalse(self.is_used(lambda: self.lint("b.cpp", torch=torch)))
         self.write("b.cpp", "#include <map>\n" + FILE)
-        self.assertTrue(self.is_used(lambda: self.lint("b.cpp")))
+        self.assertTrue(self.is_used(lambda: self.lint("b.cpp", torch=torch)))
+
+    def test_nothing_changes_what_the_bundled_headers_say(self):
+        """They come first whatever stands before them, in the source or in a header of the project."""
+        whole = self.make_pch()
+        self.write("own.h", "#define HERE 1\n#include <of_others.h>\n#include <torch/extension.h>\n")
+        for before in ("#define HERE 1\n", '#include "own.h"\n', "#include <of_others.h>\nint first;\n"):
+            self.write("a.cpp", before + FILE)
+            self.assertTrue(self.is_used(lambda: self.assertEqual(
+                [finding["message"] for finding in self.lint("a.cpp")], [finding["message"] for finding in whole])))
+            self.assertEqual(self.lint("--no-cache", "a.cpp"), self.lint("a.cpp"))
+        self.write("b.cpp", "#include <vector>\nint first;\n")
+        self.assertFalse(self.is_used(lambda: self.lint("b.cpp")))
+
+    def test_a_folder_of_the_project_named_as_one_of_the_bundled_set(self):
+        self.make_pch()
+        self.write("include/torch/mine.h", "#define MINE\n")
+        self.write("b.cpp", '#include "torch/mine.h"\n' + FILE)
+        before = self.lint("--no-cache", "b.cpp")
+        (pch,) = self.pchs()
+        pch.write_bytes(b"")  # whoever takes it removes it
+        self.assertEqual(self.lint("b.cpp"), before)
+        self.assertEqual(self.pchs(), [pch])
 
     def test_a_header_of_the_project_that_comes_first(self):
         self.make_pch()
