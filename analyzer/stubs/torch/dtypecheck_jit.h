@@ -65,6 +65,11 @@ struct IValue {
   bool toBool() const;
   const std::string& toStringRef() const;
   std::vector<int64_t> toIntVector() const;
+  List<int64_t> toIntList() const;
+  List<double> toDoubleList() const;
+  List<bool> toBoolList() const;
+  at::Scalar toScalar() const;
+  at::Device toDevice() const;
   std::vector<double> toDoubleVector() const;
   bool isTensor() const;
   bool isTuple() const;
@@ -73,6 +78,12 @@ struct IValue {
   bool isGenericDict() const;
   bool isNone() const;
   bool isInt() const;
+  bool isBool() const;
+  bool isString() const;
+  bool isScalar() const;
+  bool isObject() const;
+  bool isIntList() const;
+  bool isDoubleList() const;
   bool isDouble() const;
   std::string tagKind() const;
 };

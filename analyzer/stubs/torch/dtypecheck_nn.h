@@ -9,6 +9,21 @@
 namespace torch {
 using c10::AnyArgument;
 
+// A number, or one for each dimension.
+template <size_t dimensions, typename T = int64_t>
+struct ExpandingArray {
+  ExpandingArray(T one);
+  ExpandingArray(ArrayRef<T> all);
+  ExpandingArray(std::vector<T> all);
+  ExpandingArray(std::initializer_list<T> all);
+  ExpandingArray(std::array<T, dimensions> all);
+  std::array<T, dimensions>& operator*();
+  std::array<T, dimensions>* operator->();
+  T& operator[](size_t at) const;
+  size_t size() const;
+  operator ArrayRef<T>() const;
+};
+
 template <typename Key, typename Value>
 struct OrderedDict {
   struct Item {
@@ -99,6 +114,10 @@ struct Module : std::enable_shared_from_this<Module> {
   typename T::ContainedType* as() noexcept;
   template <typename T>
   const typename T::ContainedType* as() const noexcept;
+  template <typename T, typename = std::enable_if_t<std::is_base_of_v<Module, T>>>
+  T* as() noexcept;
+  template <typename T, typename = std::enable_if_t<std::is_base_of_v<Module, T>>>
+  const T* as() const noexcept;
 };
 std::ostream& operator<<(std::ostream& stream, const Module& module);
 template <typename Derived>
@@ -173,15 +192,30 @@ struct AnyOptions {
 #undef DTYPECHECK_OPTION
 };
 #undef DTYPECHECK_EACH_OPTION
-#define DTYPECHECK_OPTIONS_OF(name)                                                           \
-  struct name : AnyOptions<name> {                                                            \
-    name(const AnyArgument& a = {}, const AnyArgument& b = {}, const AnyArgument& c = {},     \
-         const AnyArgument& d = {}, const AnyArgument& e = {}, const AnyArgument& f = {},     \
-         const AnyArgument& g = {});                                                          \
-    /* MaxPool2dOptions({2, 2}) is no copy of one. */                                          \
-    name(std::initializer_list<AnyArgument> a, const AnyArgument& b = {},                     \
-         const AnyArgument& c = {});                                                          \
-  };
+// Those of one kind of module: an instance of a template, which costs nothing until it is used.
+template <typename Kind>
+struct OptionsOf : AnyOptions<OptionsOf<Kind>> {
+  OptionsOf(const AnyArgument& a = {}, const AnyArgument& b = {}, const AnyArgument& c = {},
+            const AnyArgument& d = {}, const AnyArgument& e = {}, const AnyArgument& f = {},
+            const AnyArgument& g = {});
+  // MaxPool2dOptions({2, 2}) is no copy of one.
+  OptionsOf(std::initializer_list<AnyArgument> a, const AnyArgument& b = {},
+            const AnyArgument& c = {});
+};
+#define DTYPECHECK_OPTIONS_OF(name) using name = OptionsOf<struct name##Kind>;
+DTYPECHECK_OPTIONS_OF(BatchNormOptions)
+DTYPECHECK_OPTIONS_OF(InstanceNormOptions)
+// ConvOptions<2> is Conv2dOptions.
+#define DTYPECHECK_OPTIONS_IN(name)                                                  \
+  template <size_t dimensions>                                                       \
+  using name##Options = OptionsOf<std::conditional_t<                                \
+      dimensions == 1, struct name##1dOptionsKind,                                   \
+      std::conditional_t<dimensions == 2, struct name##2dOptionsKind, struct name##3dOptionsKind>>>;
+DTYPECHECK_OPTIONS_IN(Conv)
+DTYPECHECK_OPTIONS_IN(ConvTranspose)
+DTYPECHECK_OPTIONS_IN(MaxPool)
+DTYPECHECK_OPTIONS_IN(AvgPool)
+#undef DTYPECHECK_OPTIONS_IN
 
 // A module of these fields with a forward() of its own.
 #define DTYPECHECK_MODULE_OF(name, ...)                                                       \
@@ -189,7 +223,7 @@ struct AnyOptions {
   struct name##Impl : Cloneable<name##Impl> {                                                 \
     explicit name##Impl(const AnyArgument& a = {}, const AnyArgument& b = {},                 \
                         const AnyArgument& c = {}, const AnyArgument& d = {});                \
-    name##Options options;                                                                    \
+    name##Options& options;                                                                   \
     __VA_ARGS__                                                                               \
   };                                                                                          \
   struct name : ModuleHolder<name##Impl> {                                                    \
@@ -200,31 +234,20 @@ struct AnyOptions {
     explicit name(std::initializer_list<AnyArgument> options);                                \
     explicit name(const AnyArgument& a = {}, const AnyArgument& b = {},                       \
                   const AnyArgument& c = {}, const AnyArgument& d = {});                      \
+    static name from_pretrained(const Tensor& embeddings, const AnyArgument& options = {});   \
   };
 
 #define DTYPECHECK_EACH_OF_ONE(X)                                                             \
   X(Linear) X(Conv1d) X(Conv2d) X(Conv3d) X(LayerNorm) X(GroupNorm) X(BatchNorm1d)            \
   X(BatchNorm2d) X(BatchNorm3d) X(InstanceNorm1d) X(InstanceNorm2d) X(InstanceNorm3d)         \
-  X(Embedding) X(PReLU)
-#define DTYPECHECK_MODULE(name)                                    \
-  DTYPECHECK_MODULE_OF(name, Tensor weight, bias, running_mean, running_var; \
-                       Tensor forward(const Tensor& input);        \
-                       void reset_parameters();)                   \
-  DTYPECHECK_FROM_PRETRAINED(name)
-#define DTYPECHECK_FROM_PRETRAINED(name)
+  X(Embedding) X(PReLU) X(ConvTranspose1d) X(ConvTranspose2d) X(ConvTranspose3d)
+#define DTYPECHECK_MODULE(name)                                                               \
+  DTYPECHECK_MODULE_OF(name, Tensor weight, bias, running_mean, running_var;                  \
+                       Tensor forward(const Tensor& input, const AnyArgument& output_size = {}); \
+                       void reset_parameters();)
 DTYPECHECK_EACH_OF_ONE(DTYPECHECK_MODULE)
 #undef DTYPECHECK_MODULE
-#undef DTYPECHECK_FROM_PRETRAINED
 #undef DTYPECHECK_EACH_OF_ONE
-
-#define DTYPECHECK_MODULE(name)                                                      \
-  DTYPECHECK_MODULE_OF(name, Tensor weight, bias;                                    \
-                       Tensor forward(const Tensor& input,                           \
-                                      const optional<IntArrayRef>& output_size = nullopt);)
-DTYPECHECK_MODULE(ConvTranspose1d)
-DTYPECHECK_MODULE(ConvTranspose2d)
-DTYPECHECK_MODULE(ConvTranspose3d)
-#undef DTYPECHECK_MODULE
 
 // Without parameters.
 #define DTYPECHECK_MODULE(name) DTYPECHECK_MODULE_OF(name, Tensor forward(const Tensor& input);)
@@ -415,7 +438,8 @@ struct Functional : ModuleHolder<FunctionalImpl> {
   template <typename F, typename... Arguments>
   explicit Functional(F&& function, Arguments&&... arguments);
   // What names several functions, each of which may be meant.
-  explicit Functional(Tensor (*function)(const Tensor&));
+  explicit Functional(Tensor (*function)(const Tensor&), const AnyArgument& a = {},
+                      const AnyArgument& b = {}, const AnyArgument& c = {});
 };
 
 #define TORCH_MODULE_IMPL(name, Implementation)                                        \
@@ -492,17 +516,18 @@ namespace functional {
 DTYPECHECK_EACH_FUNCTIONAL(DTYPECHECK_FUNCTIONAL)
 #undef DTYPECHECK_FUNCTIONAL
 #undef DTYPECHECK_EACH_FUNCTIONAL
-#define DTYPECHECK_FUNCTIONAL(name)                          \
-  Tensor name(const Tensor& input, const Tensor& weight, const Tensor& bias, \
-              const AnyArgument& options = {});              \
+#define DTYPECHECK_FUNCTIONAL(name, options)                                                  \
+  DTYPECHECK_OPTIONS_OF(options##FuncOptions)                                                 \
+  Tensor name(const Tensor& input, const Tensor& weight, const Tensor& bias,                  \
+              const AnyArgument& options = {});                                               \
   Tensor name(const Tensor& input, const Tensor& weight, const AnyArgument& options = {});
-DTYPECHECK_FUNCTIONAL(conv1d)
-DTYPECHECK_FUNCTIONAL(conv2d)
-DTYPECHECK_FUNCTIONAL(conv3d)
-DTYPECHECK_FUNCTIONAL(conv_transpose1d)
-DTYPECHECK_FUNCTIONAL(conv_transpose2d)
-DTYPECHECK_FUNCTIONAL(conv_transpose3d)
-DTYPECHECK_FUNCTIONAL(linear)
+DTYPECHECK_FUNCTIONAL(conv1d, Conv1d)
+DTYPECHECK_FUNCTIONAL(conv2d, Conv2d)
+DTYPECHECK_FUNCTIONAL(conv3d, Conv3d)
+DTYPECHECK_FUNCTIONAL(conv_transpose1d, ConvTranspose1d)
+DTYPECHECK_FUNCTIONAL(conv_transpose2d, ConvTranspose2d)
+DTYPECHECK_FUNCTIONAL(conv_transpose3d, ConvTranspose3d)
+DTYPECHECK_FUNCTIONAL(linear, Linear)
 #undef DTYPECHECK_FUNCTIONAL
 #define DTYPECHECK_FUNCTIONAL(name, options)                 \
   DTYPECHECK_OPTIONS_OF(options##FuncOptions)                \

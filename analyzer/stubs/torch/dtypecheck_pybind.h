@@ -92,6 +92,8 @@ struct gil_scoped_release {};
 struct gil_scoped_acquire {};
 template <typename... T>
 struct call_guard {};
+template <size_t nurse, size_t patient>
+struct keep_alive {};
 template <typename... T>
 struct init {};
 template <typename T, typename... Bases>

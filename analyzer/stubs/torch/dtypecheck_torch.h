@@ -9,13 +9,15 @@
 #include <cfloat>
 #include <climits>
 #include <cmath>
+#include <condition_variable>
 #include <cstdint>
 #include <cstring>
 #include <deque>
 #include <fstream>
 #include <functional>
-#include <iostream>
 #include <initializer_list>
+#include <iomanip>
+#include <iostream>
 #include <limits>
 #include <list>
 #include <map>
@@ -23,6 +25,7 @@
 #include <mutex>
 #include <numeric>
 #include <optional>
+#include <random>
 #include <set>
 #include <sstream>
 #include <stdexcept>
@@ -108,6 +111,7 @@ std::string DeviceTypeName(DeviceType type, bool lower_case = false);
 using DeviceIndex = int8_t;
 enum class MemoryFormat : int8_t { Contiguous, Preserve, ChannelsLast, ChannelsLast3d };
 enum class Layout : int8_t { Strided, Sparse };
+enum class Backend : int8_t { CPU, CUDA, HIP, MPS, XPU, SparseCPU, SparseCUDA };
 
 constexpr ScalarType kByte = ScalarType::Byte, kChar = ScalarType::Char, kShort = ScalarType::Short,
                      kInt = ScalarType::Int, kLong = ScalarType::Long, kHalf = ScalarType::Half,
@@ -170,13 +174,23 @@ class ArrayRef {
   const T& front() const;
   const T& back() const;
   ArrayRef(const T* data, size_t size);
+  template <typename Iterator, typename = typename std::iterator_traits<Iterator>::value_type>
+  ArrayRef(Iterator begin, Iterator end);
   template <size_t N>
   ArrayRef(const std::array<T, N>& all);
 };
 template <typename T>
 bool operator==(ArrayRef<T> a, ArrayRef<T> b);
 template <typename T>
+bool operator==(ArrayRef<T> a, const std::vector<T>& b);
+template <typename T>
+bool operator==(const std::vector<T>& a, ArrayRef<T> b);
+template <typename T>
 bool operator!=(ArrayRef<T> a, ArrayRef<T> b);
+template <typename T>
+bool operator!=(ArrayRef<T> a, const std::vector<T>& b);
+template <typename T>
+bool operator!=(const std::vector<T>& a, ArrayRef<T> b);
 template <typename T>
 std::ostream& operator<<(std::ostream& out, ArrayRef<T> all);
 using IntArrayRef = ArrayRef<int64_t>;
@@ -272,6 +286,7 @@ TensorOptions layout(Layout layout);
 TensorOptions requires_grad(bool value = true);
 std::ostream& operator<<(std::ostream& out, DeviceType type);
 std::ostream& operator<<(std::ostream& out, const Device& device);
+std::ostream& operator<<(std::ostream& out, const TensorOptions& options);
 template <typename T>
 struct CppTypeToScalarType;
 template <ScalarType T>
@@ -413,6 +428,9 @@ class Tensor {
   Tensor index(std::initializer_list<indexing::TensorIndex> indices) const;
   Tensor& index_put_(std::initializer_list<indexing::TensorIndex> indices, const Tensor& values);
   Tensor& index_put_(std::initializer_list<indexing::TensorIndex> indices, Scalar value);
+  Tensor index(const AnyArgument& indices) const;
+  Tensor& index_put_(const AnyArgument& indices, const Tensor& values, bool accumulate = false);
+  Tensor& index_put_(const AnyArgument& indices, Scalar value);
   ScalarType scalar_type() const;
   caffe2::TypeMeta dtype() const;
   DeprecatedTypeProperties& type() const;
@@ -443,6 +461,9 @@ class Tensor {
   bool is_same(const Tensor& other) const;
   int64_t storage_offset() const;
   bool has_names() const;
+  ArrayRef<struct Dimname> names() const;
+  void reset();
+  Tensor toBackend(Backend backend) const;
   Tensor pin_memory() const;
   bool is_contiguous(MemoryFormat format = MemoryFormat::Contiguous) const;
   bool is_floating_point() const;
@@ -648,6 +669,8 @@ Tensor arange(Scalar begin, Scalar end, TensorOptions options = {});
 Tensor arange(Scalar begin, Scalar end, Scalar step, TensorOptions options = {});
 Tensor linspace(Scalar begin, Scalar end, int64_t steps, TensorOptions options = {});
 Tensor eye(int64_t n, TensorOptions options = {});
+Tensor normal(double mean, double std, IntArrayRef sizes, const AnyArgument& generator = {},
+              TensorOptions options = {});
 Tensor empty_strided(IntArrayRef sizes, IntArrayRef strides, TensorOptions options = {});
 Tensor randint(int64_t high, IntArrayRef sizes, TensorOptions options = kLong);
 Tensor randint(int64_t low, int64_t high, IntArrayRef sizes, TensorOptions options = kLong);
@@ -939,6 +962,10 @@ struct RegisterOperators {
 #define WARP_SHFL_DOWN(value, lanes, ...) (value)
 #define WARP_SHFL_UP(value, lanes, ...) (value)
 #define WARP_BALLOT(predicate, ...) ((unsigned)(predicate))
+#define TORCH_VERSION_MAJOR 2
+#define TORCH_VERSION_MINOR 15
+#define TORCH_VERSION_PATCH 0
+#define TORCH_VERSION "2.15.0"
 #define C10_UNUSED [[maybe_unused]]
 #define C10_UNLIKELY(condition) (condition)
 #define C10_LIKELY(condition) (condition)

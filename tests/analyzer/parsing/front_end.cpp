@@ -87,3 +87,23 @@ int main() {
   auto grad = torch::autograd::grad({(x * x).sum()}, {x});
   std::cout << grad[0] << x.grad() << x.index({torch::indexing::Slice(), 0}) << x[0].item() << '\n';
 }
+
+// Options by their family, functional layers with options, and what a program asks of a module.
+nn::Conv2dOptions narrow(nn::ConvOptions<2> options) { return options.stride(2).padding({1, 1}); }
+
+torch::Tensor more(NetImpl& net, torch::ExpandingArray<2> size) {
+  nn::BatchNorm2d norm(nn::BatchNormOptions(16).eps(1e-3).momentum(0.1));
+  nn::Conv2d conv(narrow(nn::Conv2dOptions(3, 16, size)));
+  auto table = nn::Embedding::from_pretrained(torch::rand({3, 4}));
+  nn::ConvTranspose2d up(nn::ConvTranspose2dOptions(16, 3, 3).stride(2));
+  auto x = torch::normal(0.0, 1.0, {1, 3, 8, 8});
+  std::cout << x.options() << conv->options.in_channels() << TORCH_VERSION_MAJOR;
+  for (auto& child : net.children()) {
+    if (auto* inner = child->as<NetImpl>()) inner->eval();
+  }
+  auto y = F::conv2d(norm(conv(x)), torch::rand({16, 16, 3, 3}), F::Conv2dFuncOptions().stride(1));
+  std::vector<int64_t> wanted(y.sizes().begin(), y.sizes().end());
+  TORCH_CHECK(y.sizes() == wanted && torch::IntArrayRef(wanted.data(), wanted.size()) == wanted);
+  std::vector<torch::indexing::TensorIndex> first = {0, torch::indexing::Slice()};
+  return up->forward(y.index(first), std::vector<int64_t>{16, 16});
+}
