@@ -77,18 +77,27 @@ class Bundled : public llvm::vfs::ProxyFileSystem {
   std::string torch_, cuda_;
 };
 
+// The folder of the arguments that has this header of ours.
+std::string set_with(StringRef header, llvm::vfs::FileSystem& files,
+                     const std::vector<std::string>& arguments) {
+  for (size_t i = 0; i + 1 < arguments.size(); ++i) {
+    if (arguments[i].starts_with("-i") && files.exists(arguments[i + 1] + "/" + header.str()))
+      return arguments[i + 1];
+  }
+  return "";
+}
+
 }  // namespace
+
+bool has_bundled_torch(const std::vector<std::string>& arguments) {
+  return !set_with("dtypecheck_torch.h", *llvm::vfs::getRealFileSystem(), arguments).empty();
+}
 
 llvm::IntrusiveRefCntPtr<llvm::vfs::FileSystem> with_bundled_headers(
     llvm::IntrusiveRefCntPtr<llvm::vfs::FileSystem> below,
     const std::vector<std::string>& arguments) {
-  std::string torch, cuda;
-  for (size_t i = 0; i + 1 < arguments.size(); ++i) {
-    if (!arguments[i].starts_with("-i")) continue;
-    const std::string& folder = arguments[i + 1];
-    if (below->exists(folder + "/dtypecheck_torch.h")) torch = folder;
-    if (below->exists(folder + "/dtypecheck_cuda.h")) cuda = folder;
-  }
+  const std::string torch = set_with("dtypecheck_torch.h", *below, arguments);
+  const std::string cuda = set_with("dtypecheck_cuda.h", *below, arguments);
   if (torch.empty() && cuda.empty()) return below;
   return llvm::makeIntrusiveRefCnt<Bundled>(std::move(below), torch, cuda);
 }

@@ -9,6 +9,9 @@
 
 namespace dtypecheck::analyzer {
 
+// Clang's arguments name the folder of the bundled LibTorch.
+bool has_bundled_torch(const std::vector<std::string>& arguments);
+
 // `below`, and in the folders of the bundled sets that Clang's arguments name every header.
 llvm::IntrusiveRefCntPtr<llvm::vfs::FileSystem> with_bundled_headers(
     llvm::IntrusiveRefCntPtr<llvm::vfs::FileSystem> below,

@@ -389,7 +389,11 @@ SourceFacts parse_file(const std::string& file, const std::vector<std::string>& 
   std::string pch = given_pch;
   Undeclared undeclared;
   SourceFacts facts = parse_first(file, arguments, pch, waits, undeclared);
-  for (int round = 0; round < kMaxRounds && !facts.lost.empty() && undeclared.has_more(); ++round) {
+  // An error may also have hidden a constructor, or what calls a model, which is no loss by itself;
+  // with LibTorch's own headers a further parse costs too much for that.
+  const bool is_worth_it =
+      !facts.lost.empty() || (facts.error_count > 0 && has_bundled_torch(arguments));
+  for (int round = 0; round < kMaxRounds && is_worth_it && undeclared.has_more(); ++round) {
     SourceFacts next = parse_once(file, arguments, pch, undeclared, undeclared.header());
     if (!next.parsed || next.lost.size() > facts.lost.size()) continue;
     // What the file lacks is reported as it is.

@@ -19,6 +19,8 @@ namespace {
 
 // What everything undeclared is. Built-in traits, so that no header comes before the file's own.
 constexpr StringRef kAny = R"(#pragma clang system_header
+#define DTYPECHECK_BODY_(number) dtypecheck_body_##number
+#define DTYPECHECK_BODY(number) DTYPECHECK_BODY_(number)
 #pragma clang force_cuda_host_device begin
 namespace dtypecheck_undeclared {
 struct Any;
@@ -295,7 +297,8 @@ void Undeclared::note(const clang::Diagnostic& error, bool is_of_others) {
     case diag::err_invalid_token_after_toplevel_declarator: {
       const char* line = line_of(sources, error.getLocation());
       const bool is_macro = *skip_blanks(skip_word(line)) == '(' && is_shouted(word_at(line));
-      if (is_macro) declare("", word_at(line), Kind::kMacro);
+      const bool heads_body = is_macro && is_loop(skip_word(line));
+      if (is_macro) declare("", word_at(line), heads_body ? Kind::kBody : Kind::kMacro);
       return;
     }
     case diag::err_expected_semi_after_expr:
@@ -350,6 +353,9 @@ void Undeclared::write(const Scope& scope, const std::string& name, bool is_in_c
       return;
     case Kind::kMacro:
       text += "#define " + name + "(...)\n";
+      return;
+    case Kind::kBody:
+      text += "#define " + name + "(...) static void DTYPECHECK_BODY(__COUNTER__)()\n";
       return;
     case Kind::kStatement:
       text += "#define " + name + "(...) (void)::dtypecheck_undeclared::call(__VA_ARGS__);\n";

@@ -42,6 +42,7 @@ class Undeclared {
     kTemplate,
     kLoop,
     kMacro,
+    kBody,  // TEST_CASE("x") { … }: of a function
     kStatement,
     kAttribute
   };

@@ -250,7 +250,9 @@ DTYPECHECK_EACH_OF_ONE(DTYPECHECK_MODULE)
 #undef DTYPECHECK_EACH_OF_ONE
 
 // Without parameters.
-#define DTYPECHECK_MODULE(name) DTYPECHECK_MODULE_OF(name, Tensor forward(const Tensor& input);)
+#define DTYPECHECK_MODULE(name)                                                            \
+  DTYPECHECK_MODULE_OF(name, Tensor forward(const Tensor& input);                            \
+                       std::tuple<Tensor, Tensor> forward_with_indices(const Tensor& input);)
 #define DTYPECHECK_EACH_WITHOUT(X)                                                              \
   X(Identity) X(Dropout) X(Dropout2d) X(Dropout3d) X(AlphaDropout) X(FeatureAlphaDropout)       \
   X(ReLU) X(ReLU6) X(RReLU) X(ELU) X(CELU) X(SELU) X(GELU) X(GLU) X(SiLU) X(Mish) X(Sigmoid)    \
@@ -283,6 +285,13 @@ DTYPECHECK_MODULE_OF(CTCLoss, Tensor forward(const Tensor& log_probs, const Tens
                                              const Tensor& input_lengths, const Tensor& target_lengths);)
 
 DTYPECHECK_MODULE_OF(Bilinear, Tensor weight, bias; Tensor forward(const Tensor& a, const Tensor& b);)
+#define DTYPECHECK_MODULE(name)                                                            \
+  DTYPECHECK_MODULE_OF(name, Tensor forward(const Tensor& input, const Tensor& indices,      \
+                                            const AnyArgument& output_size = {});)
+DTYPECHECK_MODULE(MaxUnpool1d)
+DTYPECHECK_MODULE(MaxUnpool2d)
+DTYPECHECK_MODULE(MaxUnpool3d)
+#undef DTYPECHECK_MODULE
 DTYPECHECK_MODULE_OF(CosineSimilarity, Tensor forward(const Tensor& a, const Tensor& b);)
 DTYPECHECK_MODULE_OF(PairwiseDistance, Tensor forward(const Tensor& a, const Tensor& b);)
 DTYPECHECK_MODULE_OF(EmbeddingBag, Tensor weight;

@@ -709,7 +709,12 @@ Tensor bmm(const Tensor& self, const Tensor& mat2);
 Tensor addmm(const Tensor& self, const Tensor& mat1, const Tensor& mat2, const Scalar& beta = 1,
              const Scalar& alpha = 1);
 Tensor add(const Tensor& self, const Tensor& other, const Scalar& alpha = 1);
+Tensor add(const Tensor& self, const Scalar& other, const Scalar& alpha = 1);
 Tensor mul(const Tensor& self, const Tensor& other);
+Tensor mul(const Tensor& self, const Scalar& other);
+Tensor pow(const Scalar& self, const Tensor& exponent);
+Tensor float_power(const Scalar& self, const Tensor& exponent);
+Tensor remainder(const Scalar& self, const Tensor& other);
 Tensor linear(const Tensor& input, const Tensor& weight);
 Tensor linear(const Tensor& input, const Tensor& weight, const Tensor& bias);
 Tensor layer_norm(const Tensor& input, IntArrayRef normalized_shape, const Tensor& weight,

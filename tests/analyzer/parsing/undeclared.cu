@@ -23,6 +23,11 @@ __global__ void sum(const T* x, float* out, int n) {
   atomicAdd(out, total);
 }
 
+VENDOR_TEST("of a plan", "[plan]") {
+  TORCH_CHECK(at::zeros({1}).scalar_type() == at::kFloat);
+  VENDOR_REQUIRE(vendor::plans() == 1);
+}
+
 // A name that stands before :: first, and is a type all the same.
 int code(int type = static_cast<int>(vendor::Kind::kFirst));
 int size_of(vendor::Kind kind, at::Tensor x);
