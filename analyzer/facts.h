@@ -248,8 +248,8 @@ struct SourceOp {
   std::string op;  // "matmul"
   std::vector<SourceOperand> operands;
   std::vector<std::pair<std::string, double>> scalars;
-  // A function of a module that no call in this file leads to. That the module's parameters are
-  // Float is for its callers in other files to say. "": nothing is assumed.
+  // The function that the walk came from. That the modules which it did not make are Float is for
+  // the other files of the run to say. "": nothing is assumed.
   std::string assumes;
 };
 DTYPECHECK_MEMBERS(SourceOp, place, function, op, operands, scalars, assumes)
@@ -416,6 +416,7 @@ struct SourceFacts {
   std::vector<std::string> open_fields;  // that are written where nobody can say what; ".name": any
   std::vector<std::string> methods;      // whose bodies are here, of what other files declare
   bool casts_modules = false;            // to another dtype, or loads them
+  bool lowers_modules = false;           // to one that may not be Float, or by the default dtype
   std::vector<std::string> files;        // that were read for it, the project's own and …
   std::vector<std::string> system_files;  // … those of others
   // look_around(), not kept

@@ -146,7 +146,12 @@ std::vector<SourceFacts> parse(const std::vector<std::string>& files, const Data
   join_fields(all);
   if (!options.alone) add_neighbours(all, parser);
   join_calls(all, judged);
+  // What a neighbour casts counts, and without neighbours nobody knows.
+  const bool lowers = options.alone || std::any_of(all.begin(), all.end(), [](const auto& facts) {
+                        return facts.lowers_modules;
+                      });
   all.resize(judged);
+  for (SourceFacts& facts : all) facts.lowers_modules = lowers;
   for (SourceFacts& facts : all) look_around(facts);
   return all;
 }

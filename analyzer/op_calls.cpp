@@ -85,6 +85,7 @@ class Modules {
  public:
   explicit Modules(const std::vector<SourceFacts>& files) {
     for (const SourceFacts& facts : files) {
+      are_all_float_ = are_all_float_ && !facts.lowers_modules;
       for (const SourceOp& op : facts.layer_inputs) layers_[op.assumes].push_back(&op);
       for (const SourceOp& op : facts.module_calls) calls_[op.op].push_back(&op);
     }
@@ -96,8 +97,9 @@ class Modules {
   // The ops of layers, at the line of the call that leads to them.
   const std::deque<std::pair<SourceOp, Place>>& ops() const { return ops_; }
 
-  // Each caller that is seen has the module in Float.
+  // No file casts a module to another dtype; or each caller that is seen has it in Float.
   bool is_float(const std::string& function, int depth = 0) const {
+    if (are_all_float_) return true;
     const auto calls = calls_.find(function);
     if (calls == calls_.end() || depth > kMaxDepth) return false;
     return std::all_of(calls->second.begin(), calls->second.end(), [&](const SourceOp* call) {
@@ -138,6 +140,7 @@ class Modules {
     return nullptr;
   }
 
+  bool are_all_float_ = true;
   std::map<std::string, std::vector<const SourceOp*>> layers_, calls_;  // by function
   std::deque<std::pair<SourceOp, Place>> ops_;
 };

@@ -74,12 +74,13 @@ class Trial {
            Contracts::shipped().ask(*runtimes_.cuda, call_).acceptance == Acceptance::kAccepts;
   }
 
-  // No unknown operand has the dtype of a known one, so that the message speaks of that alone.
+  // No unknown operand has the dtype of a known one, so that the message speaks of that alone; or
+  // has one of theirs, where the known ones disagree.
   bool is_apart() const {
     DtypeSet known, tried;
     for (size_t i = 0; i < call_.operands.size(); ++i)
       (possible_[i].dtypes.single() ? known : tried) |= call_.operands[i].dtypes;
-    return !known.intersects(tried);
+    return known.intersects(tried) == ((known & kFloating).size() > 1);
   }
 
   bool is_common() const {

@@ -285,7 +285,8 @@ bool Dtypes::module_key(const Expr* expr, Key& key) const {
 
 int Dtypes::module(const Expr* expr) const {
   Key key;
-  return module_key(expr, key) ? state.module_at(key) : -1;
+  const int symbol = module_key(expr, key) ? state.module_at(key) : -1;
+  return symbol == state.entry_module() && is_jit(held_module(expr->getType())) ? -1 : symbol;
 }
 
 int Dtypes::tensor(const Expr* expr) {
@@ -472,6 +473,11 @@ Dtypes::CalledOp Dtypes::op(const CallExpr* call) {
     if (name == "rounding_mode") return {};  // of integers it gives integers
     add_operand(called, name, call->getArg(i));
   }
+  // x.index_put_({0, Slice()}, y) copies, and casts y.
+  const bool has_index = llvm::any_of(called.op.operands, [](const SourceOperand& operand) {
+    return llvm::StringRef(operand.name).starts_with("indices");
+  });
+  if (llvm::StringRef(called.op.op).starts_with("index_put") && !has_index) return {};
   name_class_loss(called);
   return called;
 }

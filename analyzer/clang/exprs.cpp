@@ -198,6 +198,10 @@ const CXXRecordDecl* held_module(QualType type) {
   return derives_from_module(record, 0) ? record : nullptr;
 }
 
+bool is_jit(const CXXRecordDecl* record) {
+  return record != nullptr && llvm::StringRef(qualified_name(record)).contains("jit::");
+}
+
 static bool is_scalar_type(QualType type) {
   const auto* type_of_enum = type.getNonReferenceType()->getAs<EnumType>();
   return type_of_enum != nullptr && type_of_enum->getDecl()->getName() == "ScalarType";

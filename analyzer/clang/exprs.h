@@ -42,6 +42,8 @@ bool is_tensor_list(clang::QualType type);
 bool is_module(clang::QualType type);
 // The same, or what holds one: a ModuleHolder, a shared pointer. Null: it holds none.
 const clang::CXXRecordDecl* held_module(clang::QualType type);
+// A TorchScript program, which has the dtype that its file says.
+bool is_jit(const clang::CXXRecordDecl* record);
 inline bool is_module_or_holder(clang::QualType type) { return held_module(type) != nullptr; }
 // A scalar type, a type meta or tensor options: what stands for a dtype.
 bool holds_dtype(clang::QualType type);

@@ -84,6 +84,7 @@ class FieldUses : public Visitor {
           return holds_dtype(argument->getType()) || holds_dtype(stripped(argument)->getType());
         });
     facts_.casts_modules = facts_.casts_modules || casts;
+    if (casts) facts_.lowers_modules = facts_.lowers_modules || !is_to_float(call);
     return true;
   }
   bool VisitCallExpr(CallExpr* call) override {
@@ -91,12 +92,19 @@ class FieldUses : public Visitor {
     const bool loads =
         callee != nullptr && name_of(callee->getDeclName()) == "load" && is_libtorchs(callee);
     facts_.casts_modules = facts_.casts_modules || loads;
+    facts_.lowers_modules =
+        facts_.lowers_modules || (callee != nullptr && called_name(call) == "set_default_dtype");
     return true;
   }
 
   void finish() { facts_.open_fields.assign(open_.begin(), open_.end()); }
 
  private:
+  bool is_to_float(const CallExpr* cast) const {
+    return llvm::any_of(cast->arguments(), [&](const Expr* argument) {
+      return dtype_constant(stripped(argument), context_) == Dtype::kFloat;
+    });
+  }
   static Use open_if_reference(const VarDecl* variable) {
     return variable->getType()->isReferenceType() ? Use::kOpen : Use::kRead;
   }

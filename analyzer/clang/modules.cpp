@@ -15,7 +15,8 @@ namespace {
 llvm::StringRef op_of_module(llvm::StringRef name) {
   return llvm::StringSwitch<llvm::StringRef>(name)
       .Cases("LinearImpl", "LSTMCellImpl", "GRUCellImpl", "RNNCellImpl", "linear")
-      .Cases("MultiheadAttentionImpl", "TransformerEncoderLayerImpl", "linear")
+      .Cases("MultiheadAttentionImpl", "TransformerEncoderLayerImpl", "TransformerDecoderLayerImpl",
+             "linear")
       .Case("Conv1dImpl", "conv1d")
       .Case("Conv2dImpl", "conv2d")
       .Case("Conv3dImpl", "conv3d")
@@ -26,7 +27,16 @@ llvm::StringRef op_of_module(llvm::StringRef name) {
       .Case("GroupNormImpl", "group_norm")
       .Cases("BatchNorm1dImpl", "BatchNorm2dImpl", "BatchNorm3dImpl", "batch_norm")
       .Case("EmbeddingImpl", "embedding")
+      .Case("BilinearImpl", "bilinear")
       .Default("");
+}
+
+// So many tensors at its front meet its weights.
+unsigned inputs_of_module(llvm::StringRef name) {
+  return llvm::StringSwitch<unsigned>(name)
+      .Case("MultiheadAttentionImpl", 3)
+      .Cases("BilinearImpl", "TransformerDecoderLayerImpl", 2)
+      .Default(1);
 }
 
 // With its input, a hidden state and weights.
@@ -65,11 +75,6 @@ bool keeps_dtype(llvm::StringRef name) {
 bool is_torchs_own(const CXXRecordDecl* record) {
   const std::string name = record->getQualifiedNameAsString();
   return llvm::StringRef(name).starts_with("torch::nn::");
-}
-
-// A TorchScript program has the dtype that its file says.
-bool is_jit(const CXXRecordDecl* record) {
-  return llvm::StringRef(record->getQualifiedNameAsString()).contains("jit::");
 }
 
 // The module that a call runs: net->forward(x), net(x).
@@ -176,20 +181,24 @@ void Walk::module_given(const CallExpr* call) {
                              (is_libtorchs(callee) || callee->isInStdNamespace()) &&
                              name != "load" && name != "apply";
   if (is_of_library) return;
+  // What was saved of a module in Float is Float again, and what other files do with it they say.
+  const auto given = [&](const Key& key) {
+    const int known = dtypes_.state.module_at(key);
+    const bool is_float = known >= 0 && dtypes_.state.dtypes(known) == DtypeSet(Dtype::kFloat);
+    dtypes_.state.cast_module(key, is_float ? dtypes_.state.entry_module() : -1);
+  };
   const bool has_object = isa<CXXOperatorCallExpr>(call);
   for (unsigned i = has_object ? 1 : 0; i < call->getNumArgs(); ++i) {
     const Expr* argument = stripped(call->getArg(i));
     Key key;
-    if (is_module_or_holder(argument->getType()) && dtypes_.module_key(argument, key)) {
-      dtypes_.state.cast_module(key, -1);
-    }
+    if (is_module_or_holder(argument->getType()) && dtypes_.module_key(argument, key)) given(key);
   }
   // net.cast_all(), whose body is elsewhere.
   Key key;
   if (member && is_module(member->base->getType()) && callee != nullptr &&
       name_of(callee->getDeclName()) != "forward" && dtypes_.module_key(member->base, key) &&
       !isa<CXXThisExpr>(stripped(member->base)))
-    dtypes_.state.cast_module(key, -1);
+    given(key);
 }
 
 // A constructor of it, or of what it is made from, casts.
@@ -239,9 +248,10 @@ int Walk::module_of(const Expr* expr) {
     if (returned != modules_.end() && dtypes_.state.knows(returned->second))
       return returned->second;
     const llvm::StringRef name = called_name(call);
-    if (name != "make_shared" && name != "make_unique") return -1;
+    if (name != "make_shared" && name != "make_unique")
+      return is_jit(record) ? -1 : dtypes_.state.entry_module();
   } else if (!isa<CXXConstructExpr>(expr) && !isa<CXXNewExpr>(expr) && !isa<InitListExpr>(expr)) {
-    return -1;
+    return is_jit(record) ? -1 : dtypes_.state.entry_module();  // dynamic_cast<Net*>(…)
   } else if (is_empty_holder(expr)) {
     return -1;
   }
@@ -284,49 +294,112 @@ void Walk::module_bound(const ParmVarDecl* parameter, const Expr* argument) {
     dtypes_.state.cast_module({parameter}, is_of_this ? -1 : module_of(argument));
 }
 
-// The first layer with parameters of a Sequential, where it is made of layers that keep the dtype
-// up to there. Null: not known.
-const CXXRecordDecl* Walk::first_layer(const Expr* module) const {
+namespace {
+
+// Looks for what a Sequential is made of: where it is made, assigned, given layers, or given to a
+// function that does, in this order.
+class FirstLayer {
+ public:
+  explicit FirstLayer(Dtypes& dtypes) : dtypes_(dtypes) {}
+
+  // The first with parameters, where those before it keep the dtype. Null: not known.
+  const CXXRecordDecl* found() const { return is_other_ ? nullptr : found_; }
+
+  // What makes layers.
+  void look(const Expr* made) {
+    if (made == nullptr) return;
+    for_each_expr(made, [&](const Expr* one) {
+      const auto* call = dyn_cast<CallExpr>(one);
+      if (call != nullptr) look_in_body(call->getDirectCallee());
+      const CXXRecordDecl* record =
+          isa<CXXConstructExpr>(one) ? held_module(one->getType()) : nullptr;
+      if (record == nullptr || is_settled() || record->getIdentifier() == nullptr) return;
+      if (record->getName() == "SequentialImpl" || keeps_dtype(record->getName())) return;
+      if (is_torchs_own(record) && !op_of_module(record->getName()).empty())
+        found_ = record;
+      else
+        is_other_ = true;
+    });
+  }
+
+  // What is done with the variable, field or parameter that holds it.
+  void look_at_uses(const Stmt* body, const Decl* holder, int depth = 0) {
+    if (depth > kMaxDepth || is_settled()) return;
+    for_each_expr(body, [&](const Expr* one) {
+      const auto* op = dyn_cast<CXXOperatorCallExpr>(one);
+      const auto* call = dyn_cast<CallExpr>(one);
+      if (call == nullptr || is_settled()) return;
+      if (op != nullptr) {
+        if (op->getOperator() == OO_Equal && names(op->getArg(0), holder)) look(op->getArg(1));
+        return;
+      }
+      const auto member = member_call(call);
+      const bool adds = member && member->name == "push_back" && names(member->base, holder);
+      const FunctionDecl* callee = call->getDirectCallee();
+      const FunctionDecl* given_to = callee == nullptr ? nullptr : callee->getDefinition();
+      for (unsigned i = 0; i < call->getNumArgs(); ++i) {
+        if (adds) look(call->getArg(i));
+        if (given_to != nullptr && given_to->hasBody() && i < given_to->getNumParams() &&
+            names(call->getArg(i), holder))
+          look_at_uses(given_to->getBody(), given_to->getParamDecl(i), depth + 1);
+      }
+    });
+  }
+
+  bool is_settled() const { return found_ != nullptr || is_other_; }
+
+ private:
+  static constexpr int kMaxDepth = 3;
+
+  bool names(const Expr* expr, const Decl* holder) const {
+    Key key;
+    return is_module_or_holder(expr->getType()) && dtypes_.module_key(expr, key) &&
+           static_cast<const Decl*>(key.back()) == holder;
+  }
+  // A function that makes and returns one.
+  void look_in_body(const FunctionDecl* function) {
+    const FunctionDecl* body = function == nullptr ? nullptr : function->getDefinition();
+    if (body == nullptr || !body->hasBody() || is_settled() || depth_ > kMaxDepth ||
+        !is_module_or_holder(body->getReturnType()))
+      return;
+    ++depth_;
+    for_each_expr(body->getBody(), [&](const Expr* one) {
+      const auto* call = dyn_cast<CallExpr>(one);
+      const auto member = call == nullptr ? std::nullopt : member_call(call);
+      const bool adds = member && member->name == "push_back";
+      if (isa<CXXConstructExpr>(one) || adds) look(one);
+    });
+    --depth_;
+  }
+
+  Dtypes& dtypes_;
+  const CXXRecordDecl* found_ = nullptr;
+  bool is_other_ = false;
+  int depth_ = 0;
+};
+
+}  // namespace
+
+const CXXRecordDecl* Walk::first_layer(const Expr* module) {
   Key key;
   if (!dtypes_.module_key(module, key)) return nullptr;
   const auto* holder = static_cast<const Decl*>(key.back());
-  const Expr* made = nullptr;
+  FirstLayer layers(dtypes_);
   if (const auto* variable = dyn_cast_or_null<VarDecl>(holder)) {
-    made = variable->getInit();
+    layers.look(variable->getInit());
+    if (!layers.is_settled()) layers.look_at_uses(stack_.back()->getBody(), variable);
   } else if (const auto* field = dyn_cast_or_null<FieldDecl>(holder)) {
-    made = field->getInClassInitializer();
-    const auto* record = dyn_cast<CXXRecordDecl>(field->getParent());
-    for (const CXXConstructorDecl* one : record->ctors()) {
+    layers.look(field->getInClassInitializer());
+    for (const CXXConstructorDecl* one : cast<CXXRecordDecl>(field->getParent())->ctors()) {
       const auto* body = dyn_cast_or_null<CXXConstructorDecl>(one->getDefinition());
       if (body == nullptr) continue;
       for (const CXXCtorInitializer* init : body->inits()) {
-        if (init->isWritten() && init->getAnyMember() == field) made = init->getInit();
+        if (init->isWritten() && init->getAnyMember() == field) layers.look(init->getInit());
       }
+      if (!layers.is_settled() && body->hasBody()) layers.look_at_uses(body->getBody(), field);
     }
   }
-  const CXXRecordDecl* found = nullptr;
-  bool is_other = false;
-  const auto look = [&](const Expr* one) {
-    const CXXRecordDecl* record =
-        isa<CXXConstructExpr>(one) ? held_module(one->getType()) : nullptr;
-    if (record == nullptr || found != nullptr || record->getIdentifier() == nullptr) return;
-    if (record->getName() == "SequentialImpl" || keeps_dtype(record->getName())) return;
-    if (is_torchs_own(record) && !op_of_module(record->getName()).empty())
-      found = record;
-    else
-      is_other = true;
-  };
-  for_each_expr(made, look);
-  if (found == nullptr && made != nullptr) {  // a function that makes it
-    for_each_expr(made, [&](const Expr* one) {
-      const auto* call = dyn_cast<CallExpr>(one);
-      const FunctionDecl* body = call == nullptr ? nullptr : call->getDirectCallee();
-      body = body == nullptr ? nullptr : body->getDefinition();
-      if (body != nullptr && body->hasBody() && is_ours(body->getLocation()))
-        for_each_expr(body->getBody(), look);
-    });
-  }
-  return is_other ? nullptr : found;
+  return layers.found();
 }
 
 // module.forward({x}) of a TorchScript program that was cast: its layers have that dtype, and are
@@ -388,11 +461,13 @@ void Walk::module_run(const CallExpr* call) {
   llvm::StringRef name = record->getName();
   if (name == "SequentialImpl" || name == "AnyModule") {
     record = first_layer(module);
-    if (record == nullptr) return;
-    name = record->getName();
+    name = record == nullptr ? "" : record->getName();
   }
   const Expr* input = call->getArg(first);
   if (!is_tensor(stripped(input)->getType()) && !is_tensor(input->getType())) return;
+  // Whatever its layers are: some have weights, as a rule, and none casts.
+  const bool is_floating = dtypes_.state.dtypes(dtypes_.tensor(input)).within(kFloating);
+  if (name.empty() && is_floating && dtypes_.module(module) >= 0) name = "LinearImpl";
   if (!op_of_module(name).empty())
     run_layer(call, name, module);
   else if (!op_of_recurrent(name).empty())
@@ -412,27 +487,38 @@ void Walk::run_layer(const CallExpr* call, llvm::StringRef layer, const Expr* mo
   SourceOp op = {.place = place_of(context_, call->getExprLoc()), .function = function_};
   op.op = op_of_module(layer).str();
   const int symbol = dtypes_.module(module);
-  const int tensor = dtypes_.tensor(call->getArg(isa<CXXOperatorCallExpr>(call) ? 1 : 0));
-  const std::string text =
-      dtypes_.text(stripped(call->getArg(isa<CXXOperatorCallExpr>(call) ? 1 : 0)));
-  const std::string holder = without_arrow(dtypes_.text(stripped(module)));
   // Of a module that is not known no more than that its weights are no integers.
   SourceOperand weight = {.name = "weight", .dtypes = kFloating | kComplex};
   if (symbol >= 0) weight = dtypes_.operand("weight", "", symbol);
-  weight.text = holder + "->weight";
-  if (op.op == "embedding") {
-    if (symbol >= 0) dtypes_.remember(call, symbol);
-    op.operands = {weight, dtypes_.operand("indices", text, tensor)};
-  } else {
-    // Of an input that is not known nothing else would be taken.
-    const DtypeSet given = dtypes_.state.dtypes(tensor);
-    const bool is_taken =
-        given == weight.dtypes || (!given.single() && given.intersects(weight.dtypes));
-    if (symbol >= 0 && is_taken) dtypes_.remember(call, symbol);
-    op.operands = {dtypes_.operand("input", text, tensor), weight};
+  weight.text = without_arrow(dtypes_.text(stripped(module))) + "->weight";
+  std::vector<SourceOperand> inputs;
+  std::vector<int> tensors;
+  const unsigned first = isa<CXXOperatorCallExpr>(call) ? 1 : 0;
+  for (unsigned i = first; i < call->getNumArgs() && i < first + inputs_of_module(layer); ++i) {
+    tensors.push_back(dtypes_.tensor(call->getArg(i)));
+    const std::string text = dtypes_.text(stripped(call->getArg(i)));
+    inputs.push_back(dtypes_.operand("input", text, tensors.back()));
   }
-  if (weight.is_assumed) add_layer_input(op, tensor);
-  add_op(std::move(op));
+  // Of an input that is not known nothing else would be taken.
+  const DtypeSet given = inputs.front().dtypes;
+  const bool is_taken = op.op == "embedding" || given == weight.dtypes ||
+                        (!given.single() && given.intersects(weight.dtypes));
+  if (symbol >= 0 && is_taken) dtypes_.remember(call, symbol);
+  const auto add = [&](std::vector<SourceOperand> operands, int tensor) {
+    op.operands = std::move(operands);
+    if (weight.is_assumed) add_layer_input(op, tensor);
+    add_op(op);
+  };
+  if (op.op == "embedding") {
+    inputs.front().name = "indices";
+    return add({weight, inputs.front()}, tensors.front());
+  }
+  if (op.op == "bilinear" && inputs.size() == 2) {
+    inputs[0].name = "input1";
+    inputs[1].name = "input2";
+    return add({inputs[0], inputs[1], weight}, tensors.front());
+  }
+  for (size_t i = 0; i < inputs.size(); ++i) add({inputs[i], weight}, tensors[i]);
 }
 
 void Walk::run_recurrent(const CallExpr* call, llvm::StringRef name, const Expr* module) {
@@ -474,21 +560,23 @@ void Walk::add_layer_input(SourceOp op, int tensor) {
   for (SourceOperand& operand : op.operands) {
     if (!operand.is_assumed) operand.parameter = parameter;
   }
-  op.assumes = entry_;
+  op.assumes = assumption();
   if (op.place.line > 0 && ops_.insert({op.place, op.op + " of a parameter"}).second)
     facts_.layer_inputs.push_back(std::move(op));
 }
 
-// model->forward(x), whose body is in another file.
+// model->forward(x), or another function of a model, whose body is in another file.
 void Walk::module_called_outside(const CallExpr* call) {
   const Expr* module = module_that_runs(call);
+  const auto member = member_call(call);
+  if (module == nullptr && member && is_module(member->base->getType())) module = member->base;
   const CXXRecordDecl* record = module == nullptr ? nullptr : held_module(module->getType());
   if (record == nullptr || is_torchs_own(record) || is_jit(record) || autocast_) return;
-  const FunctionDecl* forward = nullptr;
+  const FunctionDecl* forward = member ? call->getDirectCallee() : nullptr;
   for (const CXXMethodDecl* method : record->methods()) {
-    if (name_of(method->getDeclName()) == "forward") forward = method;
+    if (forward == nullptr && name_of(method->getDeclName()) == "forward") forward = method;
   }
-  if (forward == nullptr || forward->hasBody()) return;
+  if (forward == nullptr || forward->hasBody() || is_libtorchs(forward)) return;
   SourceOp op = {.place = place_of(context_, call->getExprLoc()), .function = function_};
   op.op = outside_name(forward);
   const unsigned first = isa<CXXOperatorCallExpr>(call) ? 1 : 0;
@@ -508,7 +596,7 @@ void Walk::module_called_outside(const CallExpr* call) {
   op.operands.push_back(std::move(weight));
   for (SourceOperand& operand : op.operands) {
     if (operand.made.line == op.place.line) operand.made = {};
-    if (operand.is_assumed) op.assumes = entry_;
+    if (operand.is_assumed) op.assumes = assumption();
   }
   if (op.place.line > 0 && ops_.insert({op.place, op.op}).second)
     facts_.module_calls.push_back(std::move(op));

@@ -47,7 +47,7 @@ void Walk::add_op(SourceOp op) {
   if (autocast_ || op.operands.empty() || !is_of_interest(op)) return;
   for (SourceOperand& operand : op.operands) {
     if (operand.made.line == op.place.line) operand.made = {};
-    if (operand.is_assumed) op.assumes = entry_;
+    if (operand.is_assumed) op.assumes = assumption();
   }
   if (!op.assumes.empty()) {
     SourceOp open = without_assumption(op);

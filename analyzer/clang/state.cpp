@@ -70,7 +70,7 @@ int State::module_at(const Key& key) const {
     const auto at = modules_.find(of);
     if (at != modules_.end()) return at->second;
   }
-  return -1;
+  return entry_module_;
 }
 
 bool State::has_cast_part(const Key& key) const {
@@ -279,6 +279,7 @@ State State::join_present(const State& a, const State& b) {
   }
   joined.mix_fields_of_one_way(a, b);
   joined.mix_fields_of_one_way(b, a);
+  joined.entry_module_ = a.entry_module_;
   joined.join_modules(a, b);
   return joined;
 }

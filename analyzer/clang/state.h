@@ -50,8 +50,10 @@ class State {
   bool is_mixed(int symbol) const { return node(symbol).is_mixed; }
 
   // The dtype of a module's parameters: its own, or that of the module that it is part of. -1: not
-  // known.
+  // known. Of one that nothing was said of it is what modules have where the walk begins.
   int module_at(const Key& key) const;
+  void set_entry_module(int symbol) { entry_module_ = symbol; }
+  int entry_module() const { return entry_module_; }
   bool has_cast_part(const Key& key) const;      // or one that may have been cast
   void cast_module(const Key& key, int symbol);  // its parts too; -1: it may have become anything
 
@@ -102,6 +104,7 @@ class State {
   std::map<Key, int> symbols_;
   std::set<Key> entries_;  // of them, bound by bind_entry()
   Modules modules_;
+  int entry_module_ = -1;
   std::map<std::string, Memory> under_;  // by condition
 };
 

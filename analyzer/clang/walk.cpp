@@ -44,13 +44,10 @@ void Walk::enter(const FunctionDecl* function, Callers callers) {
   is_default_float_ = true;
   entry_ = outside_name(function);
   parameters_.clear();
-  const auto* method = dyn_cast<CXXMethodDecl>(function);
-  if (method != nullptr && method->isInstance() && !entry_.empty() &&
-      is_module_or_holder(QualType(method->getParent()->getTypeForDecl(), 0))) {
-    const int assumed = dtypes_.make(TensorSource::kMade, Dtype::kFloat);
-    dtypes_.state.cast_module({nullptr}, assumed);
-    dtypes_.assume(assumed);
-  }
+  // Modules that come from outside are Float; the files of the run say whether that holds.
+  const int assumed = dtypes_.make(TensorSource::kMade, Dtype::kFloat);
+  dtypes_.state.set_entry_module(assumed);
+  dtypes_.assume(assumed);
   for (const ParmVarDecl* parameter : function->parameters()) {
     parameters_.push_back(
         dtypes_.make(TensorSource::kParameter, kAnyDtype, parameter->getNameAsString()));

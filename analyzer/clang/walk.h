@@ -179,10 +179,12 @@ class Walk {
   void run_recurrent(const clang::CallExpr* call, llvm::StringRef op, const clang::Expr* module);
   void module_called_outside(const clang::CallExpr* call);
   void add_layer_input(SourceOp op, int tensor);
+  // Whose modules are said to be Float: those of a function that no other file knows have no name.
+  std::string assumption() const { return entry_.empty() ? "-" : entry_; }
   void run_program(const clang::CallExpr* call, const clang::Expr* module);
   void input_added(const clang::CallExpr* call);
   void run_loss(const clang::CallExpr* call, llvm::StringRef op);
-  const clang::CXXRecordDecl* first_layer(const clang::Expr* module) const;
+  const clang::CXXRecordDecl* first_layer(const clang::Expr* module);
 
   // What a dataset's examples, or a loader's batches, have.
   struct Examples {

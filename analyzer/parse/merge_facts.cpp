@@ -27,6 +27,7 @@ static void add_fields(SourceFacts& facts, SourceFacts& other) {
   append(facts.open_fields, other.open_fields);
   append(facts.methods, other.methods);
   facts.casts_modules = facts.casts_modules || other.casts_modules;
+  facts.lowers_modules = facts.lowers_modules || other.lowers_modules;
 }
 
 void add_facts_of_other_switches(SourceFacts& facts, SourceFacts other) {

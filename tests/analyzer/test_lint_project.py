@@ -257,6 +257,18 @@ class AcrossFiles(tool.SharedCacheTest):
         self.model(forward="return fc2(fc1(x).to(torch::kHalf));")
         self.assertEqual(self.findings("--alone", "net.cpp"), [])
 
+    def test_a_module_that_comes_from_outside_where_a_file_casts_one(self):
+        self.model(before="train(net);")
+        self.write("train.cpp", '#include "net.h"\nvoid train(Net& net) { net->fc1(torch::ones({2, 4}, torch::kHalf)); }\n')
+        self.assertEqual(self.findings(), [("train.cpp", 2, "error", "mixed-operands")])
+        self.assertEqual(self.findings("--alone", "train.cpp"), [])
+        for cast in ("net->to(torch::kHalf);", "torch::set_default_dtype(torch::scalarTypeToTypeMeta(torch::kHalf));",
+                     "auto type = torch::kHalf; net->to(torch::kCPU, type);"):
+            self.model(before=cast)
+            self.assertEqual([f for f in self.findings() if f[0] == "train.cpp"], [], cast)
+        self.model(before="net->to(torch::kFloat);")
+        self.assertEqual(self.findings(), [("train.cpp", 2, "error", "mixed-operands")])
+
     def test_a_file_that_changes_what_a_field_holds(self):
         self.layer(forward=FORWARD, made=MADE, set=SET)
         for text, found in ((MADE, []), (MADE.replace("kFloat", "kHalf"), ["note"]), (MADE, [])):
