@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "analyzer/op_answers.h"
+#include "analyzer/op_fixes.h"
 #include "analyzer/op_refusals.h"
 #include "rules/engine/rule.h"
 
@@ -203,6 +204,7 @@ std::vector<Finding> judge_ops(const std::vector<SourceFacts>& files, const std:
     finding.column = op.place.column;
     finding.end_column = op.place.end_column;
     add_makers(finding, op);
+    add_cast(finding, op, inner.line == 0);
     if (inner.line > 0)
       finding.places.push_back({{inner.file, inner.line, ""},
                                 inner.column,

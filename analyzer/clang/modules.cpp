@@ -490,7 +490,9 @@ void Walk::run_layer(const CallExpr* call, llvm::StringRef layer, const Expr* mo
   // Of a module that is not known no more than that its weights are no integers.
   SourceOperand weight = {.name = "weight", .dtypes = kFloating | kComplex};
   if (symbol >= 0) weight = dtypes_.operand("weight", "", symbol);
-  weight.text = without_arrow(dtypes_.text(stripped(module))) + "->weight";
+  const bool is_layer = op_of_module(held_module(module->getType())->getName()) == op.op;
+  weight.text =
+      without_arrow(dtypes_.text(stripped(module))) + (is_layer ? "->weight" : "->parameters()[0]");
   std::vector<SourceOperand> inputs;
   std::vector<int> tensors;
   const unsigned first = isa<CXXOperatorCallExpr>(call) ? 1 : 0;

@@ -242,6 +242,39 @@ class Fixes(unittest.TestCase):
                 self.assertEqual(path.read_text().splitlines(), wanted[case])
         self.assertIn("0 findings cured", lint("--fix", *paths.values()))
 
+    def test_casts_of_what_a_model_is_given(self):
+        """The dtype that is written, or one that the model has; what is written twice, or behind a macro, stays."""
+        lines = {
+            "net->forward(images.to(torch::kDouble));": "net->forward(images.to(torch::kFloat));",
+            "net(torch::zeros({2, 4}, torch::kDouble));": "net(torch::zeros({2, 4}, torch::kFloat));",
+            "net->forward(wide);": "net->forward(wide.to(net->weight.dtype()));",
+            "net->forward(wide * 2);": "net->forward((wide * 2).to(net->weight.dtype()));",
+            "layers->forward(wide);": "layers->forward(wide.to(layers->parameters()[0].dtype()));",
+            "torch::nll_loss(scores, labels);": "torch::nll_loss(scores, labels.to(torch::kLong));",
+            "torch::nll_loss(scores, labels.to(torch::kByte).to(at::kInt));":
+                "torch::nll_loss(scores, labels.to(torch::kByte).to(at::kLong));",
+            "scores.index_select(0, ids);": "scores.index_select(0, ids.to(torch::kLong));",
+            "scores.gather(1, torch::zeros({2, 1}));": "scores.gather(1, torch::zeros({2, 1}).to(torch::kLong));",
+            "ONCE(net->forward(wide)), run(nullptr, nullptr, 0), net->forward(wide);": None,
+        }
+        head = HEAD + """
+#define ONCE(x) (void)(x)
+void f(torch::nn::Linear net, torch::nn::Sequential layers, at::Tensor images) {
+  at::Tensor wide = torch::ones({2, 4}, torch::kDouble);
+  at::Tensor scores = torch::rand({2, 3});
+  at::Tensor labels = torch::zeros({2}, torch::kInt);
+  at::Tensor ids = torch::rand({2});
+"""
+        self.file("setup.py", "")
+        path = self.file("a.cpp", head + "".join(f"  {line}\n" for line in lines) + "}\n")
+        with_neighbours = subprocess.run([DTYPECHECK, "lint", "--torch", "bundled", "--fix", path], capture_output=True, text=True)
+        self.assertIn(f"{len(lines) - 1} findings cured", with_neighbours.stdout)
+        fixed = [line.strip() for line in path.read_text().splitlines()[len(head.splitlines()):-1]]
+        self.assertEqual(fixed, [after or before for before, after in lines.items()])
+        again = subprocess.run([DTYPECHECK, "lint", "--torch", "bundled", "--all", "--format", "json", path], capture_output=True, text=True)
+        self.assertEqual({f["location"]["line"] for f in json.loads(again.stdout)["findings"] if f["severity"] == "error"},
+                         {len(head.splitlines()) + len(lines)})
+
     def test_two_cures_in_one_place(self):
         path = self.file("a.cpp", HEAD + """
 void f(at::Tensor q, at::Tensor k, at::Tensor scale) {

@@ -156,6 +156,17 @@ serialize::OutputArchive& operator<<(serialize::OutputArchive& to, const ModuleH
 template <typename Impl>
 serialize::InputArchive& operator>>(serialize::InputArchive& from, ModuleHolder<Impl>& module);
 
+struct AnyModule {
+  AnyModule();
+  template <typename M>
+  AnyModule(const M& module);
+  template <typename T = Tensor, typename... Arguments>
+  T forward(Arguments&&... arguments);
+  template <typename T>
+  T& get();
+  std::shared_ptr<Module> ptr() const;
+};
+
 // Each option of any module: what it is set to does not matter here, and what is asked for is a
 // number.
 #define DTYPECHECK_EACH_OPTION(X)                                                                \
@@ -316,7 +327,7 @@ DTYPECHECK_MODULE_OF(TransformerDecoder,
                      Tensor forward(const Tensor& tgt, const Tensor& memory, const Tensor& tgt_mask = {},
                                     const Tensor& memory_mask = {}, const Tensor& tgt_key_padding_mask = {},
                                     const Tensor& memory_key_padding_mask = {});)
-DTYPECHECK_MODULE_OF(Transformer,
+DTYPECHECK_MODULE_OF(Transformer, AnyModule encoder, decoder;
                      Tensor forward(const Tensor& src, const Tensor& tgt, const Tensor& src_mask = {},
                                     const Tensor& tgt_mask = {}, const Tensor& memory_mask = {},
                                     const Tensor& src_key_padding_mask = {},
@@ -339,16 +350,6 @@ DTYPECHECK_MODULE_OF(LSTMCell, Tensor weight_ih, weight_hh, bias_ih, bias_hh;
                                                         optional<std::tuple<Tensor, Tensor>> hx_opt = {});)
 DTYPECHECK_OPTIONS_OF(EmbeddingFromPretrainedOptions)
 
-struct AnyModule {
-  AnyModule();
-  template <typename M>
-  AnyModule(const M& module);
-  template <typename T = Tensor, typename... Arguments>
-  T forward(Arguments&&... arguments);
-  template <typename T>
-  T& get();
-  std::shared_ptr<Module> ptr() const;
-};
 struct NamedAnyModule {
   template <typename M>
   NamedAnyModule(std::string name, const M& module);
