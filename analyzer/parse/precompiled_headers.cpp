@@ -46,6 +46,13 @@ std::vector<std::string> without_own_folders(const std::vector<std::string>& arg
   return kept;
 }
 
+// A file that asks about a switch is parsed once each way.
+std::string known_as(const ParseJob& job) {
+  std::string name = job.file;
+  for (const std::string& argument : job.arguments) name += '\n' + argument;
+  return name;
+}
+
 bool is_bundled(const ParseJob& job) {
   for (size_t i = 0; i + 1 < job.arguments.size(); ++i) {
     if (job.arguments[i] == "-isystem" &&
@@ -142,7 +149,7 @@ void PrecompiledHeaders::expect(const std::vector<ParseJob>& jobs, unsigned work
     if (text.empty()) continue;
     std::vector<std::string> arguments = without_own_folders(job.arguments);
     const std::string key = key_of(salt_, text, arguments);
-    keys_[job.file] = key;
+    keys_[known_as(job)] = key;
     Group& group = groups_.try_emplace(key, Group{key, text, std::move(arguments)}).first->second;
     group.is_bundled = is_of_bundled;
     ++group.files;
@@ -150,7 +157,7 @@ void PrecompiledHeaders::expect(const std::vector<ParseJob>& jobs, unsigned work
 }
 
 std::string PrecompiledHeaders::for_job(const ParseJob& job) {
-  const auto key = keys_.find(job.file);
+  const auto key = keys_.find(known_as(job));
   if (key == keys_.end()) return "";
   std::unique_lock held(lock_);
   Group& group = groups_.at(key->second);
@@ -170,7 +177,7 @@ std::string PrecompiledHeaders::for_job(const ParseJob& job) {
 }
 
 std::string PrecompiledHeaders::ready_for_job(const ParseJob& job) {
-  const auto key = keys_.find(job.file);
+  const auto key = keys_.find(known_as(job));
   if (key == keys_.end()) return "";
   const std::scoped_lock held(lock_);
   const auto kept = find(groups_.at(key->second));
@@ -179,7 +186,7 @@ std::string PrecompiledHeaders::ready_for_job(const ParseJob& job) {
 
 std::vector<std::string> PrecompiledHeaders::files_in_that_of(const ParseJob& job) {
   const std::scoped_lock held(lock_);
-  const auto& kept = groups_.at(keys_.at(job.file)).kept;
+  const auto& kept = groups_.at(keys_.at(known_as(job))).kept;
   return kept ? kept->files : std::vector<std::string>();
 }
 

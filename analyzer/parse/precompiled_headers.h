@@ -74,7 +74,7 @@ class PrecompiledHeaders {
   Stamps& stamps_;
   bool is_edited_;
   unsigned workers_ = 1;
-  std::map<std::string, std::string> keys_;               // by file
+  std::map<std::string, std::string> keys_;               // by file and arguments
   std::mutex lock_;                                       // of what follows
   std::map<std::string, Group> groups_;                   // by key
   std::map<std::string, std::set<std::string>> entries_;  // of folders

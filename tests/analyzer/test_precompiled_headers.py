@@ -233,6 +233,21 @@ void launch(at::Tensor x, at::Tensor out) {
         self.assertEqual(self.lint("b.cpp"), before)
         self.assertEqual(self.pchs(), [pch])
 
+    def test_a_file_that_asks_about_a_switch(self):
+        """Each of its two parses has the precompiled header of its own macros."""
+        self.write("setup.py", "import os\nargs = []\nif os.environ.get('FAST'):\n    args += ['-DFAST']\n"
+                               "CppExtension('a', ['a.cpp'], extra_compile_args=args)\n")
+        self.make_pch_of_each("#ifdef FAST\n#define CHECK(x) TORCH_CHECK(x.scalar_type() == at::kFloat)\n#else\n#define CHECK(x)\n#endif\n"
+                              "void fast(at::Tensor x) { CHECK(x); run(x.data_ptr<float>()); }\n")
+
+    def make_pch_of_each(self, text):
+        self.write("a.cpp", FILE + text)
+        whole = self.lint("--no-cache", "a.cpp")
+        for _ in range(3):
+            self.assertEqual(self.lint("a.cpp"), whole)
+            self.forget_findings()
+        self.assertEqual(len(self.pchs()), 2)
+
     def test_flags_that_differ(self):
         self.make_pch()
         for number, flag in enumerate(("-DNDEBUG", "-std=c++20", "-UNDEBUG")):
