@@ -17,6 +17,7 @@ llvm::StringRef op_of_module(llvm::StringRef name) {
       .Cases("LinearImpl", "LSTMCellImpl", "GRUCellImpl", "RNNCellImpl", "linear")
       .Cases("MultiheadAttentionImpl", "TransformerEncoderLayerImpl", "TransformerDecoderLayerImpl",
              "linear")
+      .Cases("TransformerEncoderImpl", "TransformerDecoderImpl", "TransformerImpl", "linear")
       .Case("Conv1dImpl", "conv1d")
       .Case("Conv2dImpl", "conv2d")
       .Case("Conv3dImpl", "conv3d")
@@ -35,7 +36,8 @@ llvm::StringRef op_of_module(llvm::StringRef name) {
 unsigned inputs_of_module(llvm::StringRef name) {
   return llvm::StringSwitch<unsigned>(name)
       .Case("MultiheadAttentionImpl", 3)
-      .Cases("BilinearImpl", "TransformerDecoderLayerImpl", 2)
+      .Cases("BilinearImpl", "TransformerDecoderLayerImpl", "TransformerDecoderImpl",
+             "TransformerImpl", 2)
       .Default(1);
 }
 

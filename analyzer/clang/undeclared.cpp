@@ -92,6 +92,15 @@ bool is_of_object(const clang::SourceManager& sources, clang::SourceLocation loc
   return before.ends_with(".") || before.ends_with("->");
 }
 
+// The namespace that is opened last before it.
+std::string namespace_at(const clang::SourceManager& sources, clang::SourceLocation location) {
+  const auto [file, offset] = sources.getDecomposedSpellingLoc(location);
+  const StringRef before = sources.getBufferData(file).substr(0, offset);
+  const size_t at = before.rfind("\nnamespace ");
+  const StringRef name = before.substr(at == before.npos ? offset : at + 11).split('{').first;
+  return name.trim().str();
+}
+
 // FOO_API, but no T: what macros are called.
 bool is_shouted(StringRef name) {
   return name.size() > 3 && llvm::none_of(name, [](char letter) { return llvm::isLower(letter); });
@@ -333,6 +342,9 @@ void Undeclared::note(const clang::Diagnostic& error, bool is_of_others) {
                            is_of_object(sources, error.getLocation()));
     }
     default:
+      // template <class T> struct serializer<Mine<T>> {
+      if (StringRef(text).starts_with("explicit specialization of undeclared template"))
+        declare(namespace_at(sources, error.getLocation()), name, Kind::kTemplate, "class...");
       return;
   }
 }
