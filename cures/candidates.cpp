@@ -204,7 +204,8 @@ bool overrides(const Run& run, const Finding& goal, const Cure& cure) {
                        cure.kind == CureKind::kCastResult;
   const bool is_low = kLowPrecision.contains(cure.dtype);
   if (call == nullptr || !is_here || (!is_low && cure.dtype != Dtype::kFloat)) return false;
-  if (reads_parameter(*call) || !is_refusal(run, goal)) return false;
+  const bool is_mix = call->floating_dtypes().size() > 1;
+  if (reads_parameter(*call) || !is_refusal(run, goal) || !is_mix) return false;
   const auto is_any = [&](DtypeSet dtypes, bool by_casts) {
     return std::any_of(call->operands.begin(), call->operands.end(), [&](const Operand& operand) {
       return operand.dtypes.within(dtypes) && operand.promotes() &&
