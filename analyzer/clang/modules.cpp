@@ -361,8 +361,8 @@ class FirstLayer {
   // A function that makes and returns one.
   void look_in_body(const FunctionDecl* function) {
     const FunctionDecl* body = function == nullptr ? nullptr : function->getDefinition();
-    if (body == nullptr || !body->hasBody() || is_settled() || depth_ > kMaxDepth ||
-        !is_module_or_holder(body->getReturnType()))
+    if (body == nullptr || !body->hasBody() || body->isInStdNamespace() || is_settled() ||
+        depth_ > kMaxDepth || !is_module_or_holder(body->getReturnType()))
       return;
     ++depth_;
     for_each_expr(body->getBody(), [&](const Expr* one) {

@@ -310,6 +310,13 @@ void Undeclared::note(const clang::Diagnostic& error, bool is_of_others) {
       if (is_macro) declare("", word_at(line), heads_body ? Kind::kBody : Kind::kMacro);
       return;
     }
+    // Map map_ FOO_GUARDED_BY(lock_);
+    case diag::err_expected_semi_decl_list: {
+      const char* word = skip_blanks(at);
+      const bool is_macro = is_shouted(word_at(word)) && *skip_blanks(skip_word(word)) == '(';
+      if (is_macro) declare("", word_at(word), Kind::kMacro);
+      return;
+    }
     case diag::err_expected_semi_after_expr:
       return declare("", called, Kind::kStatement);
     case diag::err_ovl_no_viable_function_in_call: {

@@ -9,6 +9,7 @@ VENDOR_REGISTER(scale)
 struct Plan {
   vendorHandle_t handle;
   vendor::matrix<float, 16> tile;
+  int rows VENDOR_GUARDED_BY(tile);
 };
 
 VENDOR_EXPORT int workspace(vendorHandle_t handle, vendor::Layout layout, int rows);
