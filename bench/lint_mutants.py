@@ -438,9 +438,10 @@ def outcome(run, original):
 
 # ---- Lint
 
-def lint(dtypecheck, folder):
-    words = [dtypecheck, "lint", "--torch", "bundled", "--all", "--no-cache", "--format", "json", "."]
-    done = subprocess.run(words, cwd=folder, capture_output=True, text=True)
+def lint(dtypecheck, folder, cache):
+    """The cache has the bundled headers precompiled from the second run on."""
+    words = [dtypecheck, "lint", "--torch", "bundled", "--all", "--format", "json", "."]
+    done = subprocess.run(words, cwd=folder, capture_output=True, text=True, env={**os.environ, "XDG_CACHE_HOME": cache})
     if done.returncode not in (0, 1):
         raise SystemExit(f"{folder}: {done.stderr}")
     return json.loads(done.stdout)
@@ -478,11 +479,12 @@ def score(mutant, said, findings, folder):
 def scored(program, said, dtypecheck):
     """Each mutant's row, and the loud findings on the original."""
     rows = []
-    with tempfile.TemporaryDirectory(prefix="dtypecheck-mutants-") as name:
+    with (tempfile.TemporaryDirectory(prefix="dtypecheck-mutants-") as name,
+          tempfile.TemporaryDirectory(prefix="dtypecheck-mutants-") as cache):
         folder = Path(name)
         program.write(folder)
         before = resource.getrusage(resource.RUSAGE_CHILDREN)
-        report = lint(dtypecheck, folder)
+        report = lint(dtypecheck, folder, cache)
         after = resource.getrusage(resource.RUSAGE_CHILDREN)
         original = {known_by(f) for f in report["findings"]}
         false = [f"{f['location']['file']}:{f['location']['line']}: {f['message']} [{f['rule']}]"
@@ -493,7 +495,7 @@ def scored(program, said, dtypecheck):
             if mutant is None:
                 continue
             program.write(folder, mutant)
-            new = [f for f in lint(dtypecheck, folder)["findings"] if is_loud(f) and known_by(f) not in original]
+            new = [f for f in lint(dtypecheck, folder, cache)["findings"] if is_loud(f) and known_by(f) not in original]
             height = program.texts[mutant.file][mutant.edit.begin:mutant.edit.end].count("\n") + 1
             place = {"file": mutant.file, "line": mutant.line, "height": height, "begins": mutant.begins}
             rows.append({"program": program.name, "operator": mutant.operator, **place, "new": mutant.edit.new, "neutral": mutant.is_neutral,
