@@ -32,7 +32,7 @@ static bool was_refused_to_compiler(const Run& run, const OpCall& call) {
   const std::string error = as_raised(call.error);
   return std::any_of(run.calls.begin(), run.calls.end(), [&](const OpCall& other) {
     return other.process == call.process && other.outcome == Outcome::kThrew &&
-           other.op.starts_with("python::") && other.error.size() > error.size() &&
+           ops::is_python(other.op) && other.error.size() > error.size() &&
            other.error.find(error) != std::string::npos;
   });
 }
