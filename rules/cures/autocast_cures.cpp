@@ -116,13 +116,6 @@ std::vector<Cure> CureProposer::masters_of(const OpCall& call, const Operand* pa
       parameter != nullptr && has_frozen(call, root_module(parameter->parameter));
   // A model in Float alone refuses the 16-bit input that it gets: then it is reported in words.
   if (!has_autocast && !are_adapters) cures.front().where = {};
-  // What no module holds, a prompt that is learned say, is made in Float.
-  const OpCall* maker = parameter != nullptr && parameter->parameter.empty()
-                            ? index_.provenance().of(call, *parameter).maker
-                            : nullptr;
-  if (maker != nullptr && is_users_own(maker->site))
-    if (auto made = cast_result(*maker, Dtype::kFloat))
-      cures.insert(cures.begin(), *std::move(made));
   if (parameter != nullptr && !parameter->parameter.empty()) {
     Cure cure = cast_parameters(call, *parameter, root_module(parameter->parameter), Dtype::kFloat);
     if (has_autocast) cure.kind = CureKind::kMasterWeights;
