@@ -84,8 +84,8 @@ def scripts_of(command, folder):
 
 def options_of(command, folder):
     """({option: the values that it takes}, {option of a script: its default}, the options of the scripts that take listed
-    values) as add_argument and click.option declare them."""
-    choices, defaults, own = {}, {}, set()
+    values, all options) as add_argument and click.option declare them."""
+    choices, defaults, own, declared = {}, {}, set(), set()
     scripts = scripts_of(command, folder)
     beside = [sorted(glob.glob(os.path.join(glob.escape(os.path.dirname(path)), "**", "*.py"), recursive=True))[:MAX_FILES]
               for path in scripts]
@@ -97,9 +97,9 @@ def options_of(command, folder):
             continue
         for node in ast.walk(tree):
             if isinstance(node, ast.Call):
-                note_option(node, choices, defaults if file in scripts else {}, tree)
+                declared.update(note_option(node, choices, defaults if file in scripts else {}, tree))
         own |= set(choices) if file in scripts else set()
-    return choices, defaults, own
+    return choices, defaults, own, declared
 
 
 def note_option(call, choices, defaults, tree):
@@ -119,6 +119,7 @@ def note_option(call, choices, defaults, tree):
                 values = [e.value for e in elements if isinstance(e, ast.Constant)]
                 for name in names:
                     choices.setdefault(name, [str(v) for v in values if v is not None])
+    return names
 
 
 def forgotten(command, own):
@@ -144,8 +145,8 @@ def forgotten(command, own):
             yield change(" ".join(texts), "BFloat16", command=changed)
 
 
-def in_command(command, folder):
-    choices, defaults, own = options_of(command, folder)
+def in_command(command, folder, options=None):
+    choices, defaults, own, _ = options or options_of(command, folder)
     yield from forgotten(command, {option: choices[option] for option in choices if option in own})
     for word in sorted({value_of(word) for word in command[1:]}):
         # A launcher and its script may both be asked for one precision, and each of several models.
@@ -178,8 +179,9 @@ def in_command(command, folder):
                 yield change(f"{option} {other}", dtype, command=[*command, option, other])
 
 
-def advised(command, advice):
-    """What a framework's own way is, where the command line asked for another one."""
+def advised(command, advice, declared=frozenset()):
+    """What a framework's own way is, where the command line asked for another one. A script that declares the option itself
+    knows no other than those that are declared."""
     for one in advice:
         wanted, _, dropped = one["instead"].partition(", or ")[0].partition(" without ")
         words = wanted.split()
@@ -192,6 +194,8 @@ def advised(command, advice):
             has_next = not sign and i + 1 < len(command) and not command[i + 1].startswith("-")
             given = value if sign else command[i + 1] if has_next and one["value"] != "True" else "True"
             if one["value"] != given and not (one["value"] == "*" and dtypes_of(given) - {"Float"}):
+                continue
+            if name in declared and not {w for w in words if w.startswith("--")} <= declared:
                 continue
             if words[0].startswith("--"):
                 options = {w: words[k + 1:k + 2] for k, w in enumerate(words) if w.startswith("--")}
@@ -254,7 +258,9 @@ def main(question, answer_file):
     with open(question, encoding="utf-8") as file:
         asked = json.load(file)
     command, folder = asked["command"], asked["folder"]
-    found = [*advised(command, asked["advice"]), *in_command(command, folder), *in_environment(asked["environment"]), *in_files(command, folder)]
+    options = options_of(command, folder)
+    found = [*advised(command, asked["advice"], options[-1]), *in_command(command, folder, options), *in_environment(asked["environment"]),
+             *in_files(command, folder)]
     with open(answer_file, "w", encoding="utf-8") as file:
         json.dump({"settings": found}, file)
 

@@ -71,9 +71,9 @@ class SettingsTest(unittest.TestCase):
         self.assertIn("--precision bf16", said("--precision", "16"))
 
     def test_what_a_framework_asks_for(self):
-        def advised(command, name, value, instead):
+        def advised(command, name, value, instead, declared=()):
             advice = [{"name": name, "value": value, "instead": instead}]
-            return [" ".join(one["command"][1:]) for one in settings.advised(["python", *command.split()], advice)]
+            return [" ".join(one["command"][1:]) for one in settings.advised(["python", *command.split()], advice, {*declared})]
 
         self.assertEqual(advised("--model-dtype bfloat16 -b 8", "model_dtype", "bfloat16", "--amp --amp-dtype bfloat16 without --model-dtype"),
                          ["-b 8 --amp --amp-dtype bfloat16"])
@@ -84,6 +84,10 @@ class SettingsTest(unittest.TestCase):
                          ["--trainer.precision=bf16-mixed"])
         # Who asked for something else is not advised, and words for people are no arguments.
         self.assertEqual(advised("--dtype float32", "dtype", "*", "--dtype float32 --bf16 true"), [])
+        ours = ("--dtype float16", "dtype", "*", "--dtype float32 --bf16 true")
+        self.assertEqual(advised(*ours, declared=["--dtype", "--steps"]), [])
+        self.assertEqual(advised(*ours, declared=["--dtype", "--bf16"]), advised(*ours, declared=["--steps"]))
+        self.assertEqual(advised(*ours), ["--dtype float32 --bf16 true"])
         self.assertEqual(advised("--mixed_precision bf16", "mixed_precision", "*", "Float for what is trained"), [])
 
 
