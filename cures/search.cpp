@@ -51,12 +51,14 @@ class Searcher {
                   finding.rule == rules::non_finite_loss.doc.id);
         });
     Node from = root_;
+    const bool is_compiled = was_compiled();
     if (is_refused) {
-      if (auto repaired = repair_run(was_compiled())) from.trial = std::move(repaired);
+      if (auto repaired = repair_run(is_compiled)) from.trial = std::move(repaired);
     }
     if (out_.is_interrupted || !out_.impossible.empty()) return std::move(out_);
     settings_ = settings_of(program_, root_.run());
-    if (!was_compiled()) low_before_ = low_share(from.run());
+    // An eager run has other op calls than those of the changes, which compile.
+    if (!is_compiled) low_before_ = low_share(from.run());
     solve(from, 0);
     return std::move(out_);
   }
