@@ -129,14 +129,12 @@ void report_number(const RunIndex& index, const OpCall& call, bool is_error, Fin
   const std::string message = fmt::format("{} writes {}, which {} does not have, as an infinity",
                                           call.op, number(scalar.value), dtype_name(dtype));
   out.add(call, message, [&] {
-    const std::string fix = "give a number that the dtype holds";
-    return Details{
-        .why = fmt::format("{} ends at {}: of a single element LibTorch makes an "
-                           "infinity, where it refuses the number for a larger tensor",
-                           dtype_name(dtype), number(narrow_range(dtype)->largest)),
-        .fix = fix,
-        .cures = {CureProposer(index, out.options()).rewrite(call, dtype, "number", fix)},
-        .severity = is_error ? Severity::kError : Severity::kWarning};
+    return Details{.why = fmt::format("{} ends at {}: of a single element LibTorch makes an "
+                                      "infinity, where it refuses the number for a larger tensor",
+                                      dtype_name(dtype), number(narrow_range(dtype)->largest)),
+                   .fix = kFitNumber,
+                   .cures = {CureProposer(index, out.options()).fit_number(call, dtype)},
+                   .severity = is_error ? Severity::kError : Severity::kWarning};
   });
 }
 

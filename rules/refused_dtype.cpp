@@ -308,10 +308,10 @@ std::optional<Words> of_overflow(const Refusal& refusal, const Judged& judged) {
               .why = fmt::format("{} holds no such number, and LibTorch does not round it to an "
                                  "infinity or cut it off",
                                  dtype_name(dtype)),
-              .fix = "give a number that the dtype holds",
+              .fix = kFitNumber,
               .odd = odd == nullptr ? "" : odd->name};
   if (is_in_cpp(call) || value == call.scalars.end()) return words;
-  words.add(judged.propose.rewrite(call, dtype, "number", words.fix));
+  words.add(judged.propose.fit_number(call, dtype));
   return words;
 }
 

@@ -17,6 +17,8 @@
 
 namespace dtypecheck::rules {
 
+inline constexpr const char* kFitNumber = "give a number that the dtype holds";
+
 class CureProposer {
  public:
   CureProposer(const RunIndex& index, const JudgeOptions& options)
@@ -37,10 +39,10 @@ class CureProposer {
   // function's arithmetic that leads to it; what the function is given; the frozen model that it is
   // in.
   std::vector<Cure> compute_in_float(const OpCall& call) const;
-  // Behind the last layer, from the call back to the first: each op with what it reads in 16 bits.
-  std::vector<std::pair<const OpCall*, const Operand*>> arithmetic_before(const OpCall& call) const;
-  std::vector<Cure> raise_before(const OpCall& call, std::vector<Cure> alone) const;
-  bool is_float_under_autocast(const OpCall& call) const;
+  // A number that the dtype does not have, in place of which its lowest or highest is written.
+  Cure fit_number(const OpCall& call, Dtype dtype) const {
+    return rewrite(call, dtype, "number", kFitNumber);
+  }
   // A parameter that is trained keeps its dtype: what reads it is cast.
   static bool is_learned(const Operand& operand);
   // Labels, indices and masks: at the line of a dataset, a loader or the model that makes them, and
@@ -93,6 +95,10 @@ class CureProposer {
   bool is_named(const OpCall& call) const;
 
  private:
+  // Behind the last layer, from the call back to the first: each op with what it reads in 16 bits.
+  std::vector<std::pair<const OpCall*, const Operand*>> arithmetic_before(const OpCall& call) const;
+  std::vector<Cure> raise_before(const OpCall& call, std::vector<Cure> alone) const;
+  bool is_float_under_autocast(const OpCall& call) const;
   bool has_frozen(const OpCall& call, const std::string& module) const;
   bool calls_function(const OpCall& call) const;
   bool is_from_outside(const OpCall& call, const Operand& operand, std::string_view module) const;
