@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 
 #include "core/codes.h"
 
@@ -38,7 +39,8 @@ struct SourceLine {
 // they can edit. The inner line is the innermost one outside of torch, in diffusers, say; it equals
 // the line when no library lies between. In an extension of a Python program, the line is C++ and
 // the caller is the line of Python that called it; without debug information, the line is Python's
-// and the inner one has the name of the function.
+// and the inner one has the name of the function. In a model's own code, the caller is the user's
+// line that called the outermost module.
 struct Site {
   SourceLine line;
   SourceLine inner;
@@ -56,6 +58,7 @@ std::string place(const Site& site);
 // " at train.py:91", or in a library " at embeddings.py:12, called from train.py:91", and in an
 // extension; or "".
 std::string at_place(const Site& site);
+bool is_cpp_file(std::string_view file);  // ends as sources of C++ and CUDA do
 // The line lies in a package that pip or the system installed.
 bool is_installed(const SourceLine& line);
 // The innermost line is another one than the user's.

@@ -172,7 +172,7 @@ static Json question_of(const Finding& finding, const Cure& cure, const Run& run
                    {"module", ""},
                    {"module_class", ""},
                    {"calls", Json::array()}};
-  if (rules::is_cpp_file(cure.where.file)) question["cpp"] = dtype_name(cure.dtype);
+  if (is_cpp_file(cure.where.file)) question["cpp"] = dtype_name(cure.dtype);
   const OpCall* call = run.call(cure.call);
   if (call == nullptr) return question;
   question["module"] = call->site.module;

@@ -608,6 +608,10 @@ class Site:
                  if self.cure["dtype"] in dtypes and None not in dtypes]
         return sorted(named, key=lambda pair: not pair[1])
 
+    def names_of_dtype(self):
+        """Those that have the wanted dtype, whichever way the program goes, or had it in the run."""
+        return list(dict.fromkeys([*(name for name, is_sure in self.own_names() if is_sure), *self.names_that_ran()]))
+
     def note_dtypes(self, node, found, name):
         values = [node.value.body, node.value.orelse] if isinstance(node.value, ast.IfExp) else [node.value]
         dtypes = {self.dtype_of(value) for value in values}
@@ -761,7 +765,7 @@ class Site:
             return [(node.func.end_lineno - 1, node.func.end_col_offset - len(name), node.end_lineno - 1, node.end_col_offset,
                      f"to({dtype})")]
         if is_method and name in ("to", "type"):
-            named = [a for a in node.args if self.dtype_of(a) or dotted(a) in self.dtype_names() or dotted(a).endswith("dtype")]
+            named = self.dtypes_named(node)
             if len(named) == 1:
                 return [self.source.replaced(named[0], dtype)]
         is_drawn = name.startswith("rand") and "float" not in self.cure["dtype"]  # it draws no integers
@@ -770,6 +774,10 @@ class Site:
             if suffix.startswith(".to("):
                 return [self.with_keyword(node, f"dtype={dtype}")]
         return []
+
+    def dtypes_named(self, call):
+        """The arguments without a keyword that are dtypes."""
+        return [a for a in call.args if self.dtype_of(a) or dotted(a) in self.dtype_names() or dotted(a).endswith("dtype")]
 
     @staticmethod
     def in_kind_of(value, dtype):

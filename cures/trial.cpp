@@ -71,7 +71,7 @@ class Attempt {
     }
     const bool changes_extension =
         std::any_of(patch.edits.begin(), patch.edits.end(),
-                    [](const SourceEdit& edit) { return rules::is_cpp_file(edit.file); });
+                    [](const SourceEdit& edit) { return is_cpp_file(edit.file); });
     if (changes_extension)  // one that is built while the program runs, by the dates of its sources
       set_variable(environment, "TORCH_EXTENSIONS_DIR", in_folder("extensions"));
     // A compiled graph is found again by what it computes, not by what a changed fake kernel says.

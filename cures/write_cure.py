@@ -24,7 +24,7 @@ import re
 import sys
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from demerits import demerits  # noqa: E402
+from demerits import demerits, receivers  # noqa: E402
 from extension import Extension  # noqa: E402
 from source import Notebook, Source, Unplaced, change_between, edit_of, read  # noqa: E402
 from statement import (CASTS, DTYPE_KEYWORDS, DTYPES, FACTORIES, FUNCTIONS, SIGNS, Site, binder_of, blocks,  # noqa: E402
@@ -307,13 +307,26 @@ def cast_parameters(site):
     return ways
 
 
+def made_plain(site, cast):
+    """The cast, or its dtype, is left out: a model is made in Float. One that is loaded may not be."""
+    made = [call for call in (cast, *receivers(cast)) if isinstance(call, ast.Call)][-1]
+    is_class, asked = last_part(made.func)[:1].isupper(), site.dtypes_named(cast)
+    if last_part(cast.func) in ("half", "bfloat16") or (is_class and len(asked) == 1 and cast.args == asked and not cast.keywords):
+        return [site.source.removed_behind(cast.func.value, cast)]
+    if is_class and len(asked) == 1 and cast.args[1:] == asked:
+        return [site.source.removed_behind(cast.args[0], asked[0])]
+    return []
+
+
 def remade(site, statement, dtype):
     """Edits of the statement that makes a module, so that it makes it in the dtype."""
     calls = calls_in(ast.walk(statement.value))
     keywords = [k for c in calls for k in c.keywords if k.arg in DTYPE_KEYWORDS]
     methods = [c for c in calls if is_cast(c)]
-    if not keywords and len(methods) == 1 and site.cure["dtype"] == "float32" and last_part(methods[0].func) in ("half", "bfloat16"):
-        return [site.source.removed_behind(methods[0].func.value, methods[0])]  # a model is made in Float
+    if not keywords and len(methods) == 1 and site.cure["dtype"] == "float32":
+        plain = made_plain(site, methods[0])
+        if plain:
+            return plain
     if len(keywords) + len(methods) == 1:
         if keywords:
             return [site.source.replaced(keywords[0].value, site.in_kind_of(keywords[0].value, dtype))]
@@ -367,9 +380,9 @@ def opens_autocast(block):
     return any("autocast" in dotted(getattr(item.context_expr, "func", item.context_expr)) for item in block.items)
 
 
-def region(site, device=None):
+def region(site, device=None, dtype=None):
     torch = torch_name(site.source) or "torch"
-    return f"with {torch}.autocast({device or repr_of(site.cure['device'])}, dtype={torch}.{site.cure['dtype']}):"
+    return f"with {torch}.autocast({device or repr_of(site.cure['device'])}, dtype={dtype or f'{torch}.' + site.cure['dtype']}):"
 
 
 def repr_of(text):
@@ -394,7 +407,8 @@ def regions(site):
     made = [s for s in ast.walk(site.source.tree) if isinstance(s, ast.Assign) and isinstance(s.value, ast.Call)
             and last_part(s.value.func) in FRAMEWORKS and is_name(s.targets[0]) and s.lineno < site.statement.lineno
             and site.scope_of(s) in scopes]
-    return [f"with {site.source.text(s.targets[0])}.autocast():" for s in made[-1:]] + [region(site, device) for device in devices_of(site)]
+    return [f"with {site.source.text(s.targets[0])}.autocast():" for s in made[-1:]] + [
+        region(site, device, dtype) for device in devices_of(site) for dtype in [*site.names_of_dtype(), None]]
 
 
 @writes("open autocast")

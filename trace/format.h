@@ -187,7 +187,7 @@ struct SiteRecord {
   uint32_t inner;         // line id: the innermost line outside of torch; may equal `line`
   uint32_t module;        // string: "unet.conv_in"; 0 outside of modules
   uint32_t module_class;  // string: "Conv2d"
-  uint32_t caller;        // line id: of Python, where `line` is in an extension; else 0
+  uint32_t caller;  // line id: of Python, that called the extension or model with `line`; or 0
 };
 static_assert(sizeof(SiteRecord) == 40, "");
 

@@ -1,3 +1,4 @@
+// clang-format off
 // text.h: the text form of a trace, which rule examples and tests are written in and
 // `dtypecheck dump` prints.
 //
@@ -30,16 +31,18 @@
 //     raised "message" [TYPE]         the call threw (with repaired: what it would have thrown)
 //     at FILE:LINE [FUNCTION]         the user's line
 //     inside FILE:LINE [FUNCTION]     the innermost line; the user's when left out
-//     caller FILE:LINE [FUNCTION]     the line of Python that called the extension that the line is
-//     in in MODULE [(CLASS)]             phase load|forward|backward|optimizer|data step N | step
-//     N-M               first and last; 0 when left out count N (1)                     throws N
-//     (all of them for a call that threw, else 0) by FIRST[-LAST]xLEAST[-MOST][,…]  in a merged
-//     run: processes, and how often each called it group RANKS                     of a collective:
-//     its process group, 0-2,5 autocast cpu:BFloat16[,cuda:Half] [wrapper] [inner]; "off" in place
-//     of the devices for none entered FILE:LINE [FUNCTION]    where the innermost autocast region
-//     was entered id #7  parent #6  follows #2    left out: the number of the op line, from 1;
-//     none; none non-finite nan|inf [clean|infinite] [loss] [STEP ORDER] …   the first of each;
-//     "clean": all
+//     caller FILE:LINE [FUNCTION]     of Python, that called the extension or model with the line
+//     in MODULE [(CLASS)]
+//     phase load|forward|backward|optimizer|data
+//     step N | step N-M               first and last; 0 when left out
+//     count N                         1 when left out
+//     throws N                        left out: all of them for a call that threw, else 0
+//     by FIRST[-LAST]xLEAST[-MOST][,…]  in a merged run: processes, and how often each called it
+//     group RANKS                     of a collective: its process group, 0-2,5
+//     autocast cpu:BFloat16[,cuda:Half] [wrapper] [inner]   "off" in place of the devices for none
+//     entered FILE:LINE [FUNCTION]    where the innermost autocast region was entered
+//     id #7  parent #6  follows #2    left out: the number of the op line, from 1; none; none
+//     non-finite nan|inf [clean|infinite] [loss] [STEP ORDER] …   the first of each; "clean": all
 //             operands were finite, "infinite": none had NaN; "loss": backward() was called on it
 //     inexact FROM TO [loss|read|kept|lost OFF [#7]]  and what came of it: how far off, at which op
 //     repaired | served | compiled
@@ -55,6 +58,7 @@
 // a character of the grammar, or when a function or type is called like a KEY: at train.py:3
 // "step". Quotes escape \" \\ \n and \xHH. A line that ends in \ goes on in the next. Every dump of
 // a run that a reader made reads back as the same run.
+// clang-format on
 #pragma once
 
 #include <string>

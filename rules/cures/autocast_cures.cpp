@@ -38,13 +38,16 @@ std::optional<Cure> CureProposer::open_autocast(const OpCall& call, Dtype dtype)
   }
   const auto acceptance = under_autocast(index_, options_, call, dtype);
   if (acceptance == contracts::Acceptance::kRejects) return std::nullopt;
-  // In a forward pass the line is one of the module's own, and the region is around no more.
-  const bool is_in_module = is_in_forward(call.site.line);
-  Cure cure = cure_of(CureKind::kOpenAutocast, call,
-                      is_in_module ? "" : root_module(call.site.module), dtype);
+  // In a model's own code the region is around the call of the model, where that is known, or else
+  // around the line alone.
+  const bool has_caller = call.site.caller.known() && !is_in_cpp(call);
+  const bool is_line = is_in_forward(call.site.line) && !has_caller;
+  Cure cure =
+      cure_of(CureKind::kOpenAutocast, call, is_line ? "" : root_module(call.site.module), dtype);
+  if (has_caller) cure.where = call.site.caller;
   cure.text =
       fmt::format("run {} under autocast in {}{}", cure.operand.empty() ? "the line" : cure.operand,
-                  dtype_name(dtype), at(call.site.line));
+                  dtype_name(dtype), at(cure.where));
   return cure;
 }
 
@@ -56,6 +59,7 @@ std::optional<Cure> CureProposer::move_autocast(const OpCall& call) const {
   if (!cure) return std::nullopt;
   cure->kind = CureKind::kMoveAutocast;
   cure->operand.clear();
+  cure->where = call.site.line;
   cure->text = fmt::format("move the autocast region of {} so that it covers the line{}",
                            place(Site{.line = before->autocast.entered}), at(call.site.line));
   return cure;

@@ -2,18 +2,9 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <iterator>
-
 #include "ops/ops.h"
 
 namespace dtypecheck::rules {
-
-bool is_cpp_file(std::string_view file) {
-  constexpr std::string_view kEndings[] = {".cpp", ".cc", ".cxx", ".cu", ".h", ".hpp", ".cuh"};
-  return std::any_of(std::begin(kEndings), std::end(kEndings),
-                     [&](std::string_view ending) { return file.ends_with(ending); });
-}
 
 bool is_in_cpp(const OpCall& call) { return is_cpp_file(call.site.line.file); }
 

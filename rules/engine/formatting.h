@@ -10,7 +10,6 @@
 namespace dtypecheck::rules {
 
 std::string dtype_word(const Operand& operand);  // "Half"; "Half|Float" for a set
-bool is_cpp_file(std::string_view file);         // ends as sources of C++ and CUDA do
 bool is_in_cpp(const OpCall& call);              // called by a line of C++
 // ".to(torch.float16)", in C++ ".to(torch::kHalf)".
 std::string to_dtype(const OpCall& call, Dtype dtype);

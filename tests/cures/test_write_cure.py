@@ -364,8 +364,9 @@ class Net(nn.Module):
     def test_the_line_that_makes_a_model(self):
         for before, after in (("U.load(a, torch_dtype=dt)", "U.load(a, torch_dtype=torch.float32)"),
                               ("U.load(a, dtype='float16')", "U.load(a, dtype=\"float32\")"),
-                              ("U(a).half()", "U(a)"), ("U(a)", "U(a).to(torch.float32)"),
-                              ("U(a).to(dev, torch.float16)", "U(a).to(dev, torch.float32)"),
+                              ("U(a).half()", "U(a)"), ("U(a)", "U(a).to(torch.float32)"), ("U(a).to(dtype)", "U(a)"), 
+                              ("load(a).to(dtype)", "load(a).to(torch.float32)"), ("U(a).to(d, dtype).eval()", "U(a).to(d).eval()"),
+                              ("U(a).to(dev, torch.float16)", "U(a).to(dev)"),
                               ("nn.CrossEntropyLoss(weight=w)", "nn.CrossEntropyLoss(weight=w.to(torch.float32))")):
             self.parameters(f"unet = {before}", f"unet = {after}")
         self.parameters("self.gate = nn.Linear(2, 2)", "self.gate = nn.Linear(2, 2).to(torch.float32)", operand="net.gate")
@@ -469,6 +470,13 @@ def main(args):
                          [opened.format("with accelerator.autocast():"), opened.format(self.REGION)])
         elsewhere = text.replace("    unet = f()\n", "def other():\n")
         self.assertEqual(len(self.ways(elsewhere, 5, "open autocast", **more)), 1)
+
+    def test_the_region_in_the_script_s_own_dtype(self):
+        text = ("import torch\nclass Trainer:\n    def step(self, x):\n        x = x.to(self.dtype)\n        y = self.net(x)\n")
+        opened = text.replace("        y", "        with torch.autocast(\"cpu\", dtype={}):\n            y")
+        for ran, wanted in (("bfloat16", ["self.dtype", "torch.bfloat16"]), ("float16", ["torch.bfloat16"])):
+            ways = self.ways(text, 5, "open autocast", dtype="bfloat16", results=[[4, 13, 4, 29, ran]])
+            self.assertEqual(ways, [opened.format(dtype) for dtype in wanted])
 
     def test_the_region_that_ran_before_again(self):
         text = ("import torch\ndef loss_of(x):\n    return net(x)\n\ndef step(x):\n    y = 2\n    return loss_of(x)\n\n"

@@ -203,6 +203,14 @@ def frequencies_of_positions():
     return waves[-1].float()[:8].sum()
 
 
+@case("far-from-float")
+def rotary_table_of_a_long_context():
+    """A model that is cast rounds its frequencies; its table is too large to be looked at whole, and put together of two."""
+    frequency = (10000 ** -(torch.arange(0, 64, 2).float() / 64)).to(in_mode(torch.bfloat16, torch.float32))
+    angles = torch.outer(torch.arange(4000.0), frequency.float())
+    return torch.cat((angles, angles), -1).cos()[-64:].sum()
+
+
 @case("eps-underflow")
 def epsilon_of_a_norm():
     """1e-8 is 0 in Half: a division by 0."""

@@ -52,8 +52,8 @@ std::string extent_of(const python::Line& line) {
 
 std::string json_of(const python::Site& site) {
   return field("extent", extent_of(site.line)) + "," + field("line", json_of(site.line)) + "," +
-         field("inner", json_of(site.inner)) + "," + text("module", site.module) + "," +
-         text("class", site.module_class);
+         field("inner", json_of(site.inner)) + "," + field("caller", json_of(site.caller)) + "," +
+         text("module", site.module) + "," + text("class", site.module_class);
 }
 
 std::string json_of(const python::LocalTensor& t) {

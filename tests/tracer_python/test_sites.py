@@ -428,6 +428,28 @@ class ModuleTest(unittest.TestCase):
         self.assertEqual(vae.out()["module"], "vae.out")
         self.assertEqual(vae.blocks._modules["1"]()["module"], "vae.blocks.1.conv")
 
+    def test_who_called_the_model(self):
+        class Block(nn.Module):
+            def forward(self):
+                return torch.op()
+
+        class Outer(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.block = Block()
+
+            def forward(self):
+                return self.block()
+
+        outer = Outer()
+        inside = outer()
+        self.assertEqual(inside["caller"], {"file": __file__, "function": inside["caller"]["function"], "line": here(-1)})
+        part = outer.block()
+        self.assertEqual(part["caller"]["line"], here(-1))
+        lib = library("called", "from torch import nn\nimport torch\nclass L(nn.Module):\n    def forward(self):\n        return torch.op()\n")
+        self.assertEqual(lib.L()()["caller"]["line"], 0)  # the user's line itself
+        self.assertEqual(torch.op()["caller"]["line"], 0)
+
     def test_part_called_alone_later(self):
         """As gradient checkpointing does in the backward pass, from frames that know no model."""
         model = Net()

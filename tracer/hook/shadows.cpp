@@ -1,6 +1,7 @@
 // shadows.cpp: a shadow belongs to a storage, since views are no ops that the tracer is told of. It
 // keeps the bytes that it is the shadow of: what was written without us is taken as it is. Of large
-// tensors, which ops that work number by number are given, it is a run of numbers.
+// tensors, which ops that work number by number are given, it is a run of numbers; ops that put
+// numbers elsewhere are asked where each number of the result's run came from.
 #include "tracer/hook/shadows.h"
 
 #include <ATen/core/stack.h>
@@ -56,6 +57,8 @@ struct ShadowCall {
   bool is_beyond = false;      // one to Float, or Double, of numbers that it has not
   bool is_sampled = false;     // of large operands a run of numbers
   bool is_corner = false;      // of a large product its first rows and columns
+  bool is_moved = false;       // numbers of large operands are put elsewhere: the result is known
+  at::Tensor right, is_right;  // already, in part: its numbers, and which of these are known
   std::vector<int64_t> sizes;  // which all of them have
   Damages damages;             // of the operands
   std::vector<const c10::StorageImpl*> damaged;  // which these are of
@@ -76,6 +79,7 @@ constexpr int64_t kMostElements = kMostStored;
 constexpr int64_t kMostOfProduct = 1 << 14;   // which costs more than its numbers
 constexpr int64_t kSampleElements = 1 << 12;  // of a tensor that has more
 constexpr int64_t kCorner = 8;                // rows and columns of a product
+constexpr int64_t kMostMoved = 1 << 22;       // of which it is asked where they are put
 constexpr size_t kMostBytes = 64 << 20;       // of all shadows
 constexpr double kFar = 0.25;                 // of a number: damage
 constexpr double kNear = 0.05;
@@ -236,17 +240,17 @@ void make_room() {
   shadows().bytes = 0;
 }
 
-// Of this tensor, or null. Where the storage was written to since, its numbers are taken as they
-// are.
-Shadow* find_shadow(const Tensor& tensor) {
+// Of this tensor, or of some of it, or null. Where the storage was written to since, its numbers
+// are taken as they are.
+Shadow* find_shadow(const Tensor& tensor, bool in_part = false) {
   const auto found = shadows().of.find(tensor.storage().unsafeGetStorageImpl());
   if (found == shadows().of.end()) return nullptr;
   Shadow& shadow = found->second;
   const Extent extent = extent_of(tensor);
   const int64_t count = shadow.values.numel();
-  if (shadow.dtype != tensor.scalar_type() || extent.begin < shadow.begin ||
-      extent.begin + extent.count > shadow.begin + count)
-    return nullptr;
+  const bool has_all =
+      extent.begin >= shadow.begin && extent.begin + extent.count <= shadow.begin + count;
+  if (shadow.dtype != tensor.scalar_type() || !(has_all || in_part)) return nullptr;
   const Tensor held = stored(tensor, {shadow.begin, count});
   const char* now = bytes_of(held);
   if (std::memcmp(now, shadow.bytes.data(), shadow.bytes.size()) == 0) return &shadow;
@@ -325,6 +329,12 @@ bool take_part(ShadowCall& call, const Tensor& whole, Tensor* out) {
   return call.sizes == whole.sizes().vec();
 }
 
+void note_damages(ShadowCall& call, const Shadow& shadow, const Tensor& tensor) {
+  if (!call.follows || shadow.damages.empty()) return;
+  call.damages.insert(call.damages.end(), shadow.damages.begin(), shadow.damages.end());
+  call.damaged.push_back(tensor.storage().unsafeGetStorageImpl());
+}
+
 // False: the call cannot be computed again.
 bool add_tensor(ShadowCall& call, const Tensor& whole, Tensor* out) {
   Tensor tensor;
@@ -338,10 +348,7 @@ bool add_tensor(ShadowCall& call, const Tensor& whole, Tensor* out) {
   }
   const Tensor actual = in_double(tensor);
   Shadow* shadow = find_shadow(tensor);
-  if (shadow && call.follows && !shadow->damages.empty()) {
-    call.damages.insert(call.damages.end(), shadow->damages.begin(), shadow->damages.end());
-    call.damaged.push_back(tensor.storage().unsafeGetStorageImpl());
-  }
+  if (shadow) note_damages(call, *shadow, tensor);
   *out = shadow ? values_of(*shadow, tensor).clone() : actual;
   const Distance found = distance(actual, *out);
   call.is_finite = call.is_finite && !found.is_odd && !found.has_nan && !found.has_inf;
@@ -394,6 +401,62 @@ bool add_value(ShadowCall& call, const IValue& value) {
   if (!value.isDevice() && !replace_tensors(value, make, &shadow)) return false;
   call.stack.push_back(shadow);
   return true;
+}
+
+// Where the numbers of a result come from: the op is given places in storages in place of numbers.
+// False where nothing of what is looked at has a shadow.
+bool move_shadows(ShadowCall& call, const c10::OperatorHandle& handle,
+                  c10::ArrayRef<const IValue> inputs) {
+  struct Source {
+    Tensor values;
+    int64_t first;       // of the values, as a place
+    int64_t begin, end;  // places of the operand
+  };
+  std::vector<Source> sources;
+  int64_t places = 0;
+  const auto make = [&](const Tensor& tensor, Tensor* out) {
+    *out = tensor;
+    if (!tensor.defined() || !tensor.is_floating_point()) return true;
+    if (!is_shadowable(tensor)) return false;
+    const Extent extent = extent_of(tensor);
+    if (extent.count > kMostMoved - places) return false;
+    *out =
+        at::arange(places, places + extent.count)
+            .as_strided(tensor.sizes(), tensor.strides(), tensor.storage_offset() - extent.begin);
+    if (Shadow* shadow = find_shadow(tensor, /*in_part=*/true)) {
+      sources.push_back({shadow->values.clone(), places + shadow->begin - extent.begin, places,
+                         places + extent.count});
+      note_damages(call, *shadow, tensor);
+    }
+    places += extent.count;
+    return true;
+  };
+  torch::jit::Stack stack;
+  for (const IValue& value : inputs) {
+    IValue place;
+    if (!replace_tensors(value, make, &place)) return false;
+    stack.push_back(place);
+  }
+  if (sources.empty()) return false;
+  handle.callBoxed(&stack);
+  if (stack.size() != 1 || !stack[0].isTensor()) return false;
+  const Tensor from = part_of(stack[0].toTensor()).contiguous();
+  call.right = at::zeros(from.sizes(), at::kDouble);
+  call.is_right = at::zeros(from.sizes(), at::kBool);
+  const int64_t* place = from.data_ptr<int64_t>();
+  double* right = call.right.data_ptr<double>();
+  bool* is_right = call.is_right.data_ptr<bool>();
+  for (int64_t i = 0; i < from.numel(); ++i) {
+    for (const Source& source : sources) {
+      const int64_t at = place[i] - source.first;
+      const bool is_its = place[i] >= source.begin && place[i] < source.end;
+      if (!is_its || at < 0 || at >= source.values.numel()) continue;
+      right[i] = source.values.data_ptr<double>()[at];
+      is_right[i] = true;
+    }
+  }
+  call.is_known = call.is_right.any().item<bool>();
+  return call.is_known;
 }
 
 bool is_op(const Frame& frame, std::initializer_list<const char*> names) {
@@ -485,7 +548,12 @@ bool is_wanted(ShadowCall& call, const Frame& frame, bool is_pointwise,
     return call.is_corner;
   }
   call.is_sampled = any_tensor(op, inputs, is_large);
-  if (call.is_sampled && !is_pointwise) return false;
+  if (call.is_sampled && !is_pointwise) {
+    call.is_moved = is_op(frame, {"aten::cat", "aten::stack", "aten::index_select", "aten::index",
+                                  "aten::repeat", "aten::flip", "aten::roll"}) &&
+                    any_tensor(op, inputs, has_shadow);
+    return call.is_moved;
+  }
   if (op.converts) {
     const IValue& source = inputs[op.tensors.back().index];
     if (!source.isTensor() || !source.toTensor().defined()) return false;
@@ -591,6 +659,7 @@ bool judge_floats(ShadowCall& call, const Frame& frame, const Tensor& actual, co
     return true;
   }
   if (found.is_odd) return false;
+  if (call.is_moved) return is_finite;
   if (found.has_nan || found.has_inf) {
     const bool is_mask = found.to < 0 && found.from < -kMasked;
     const bool is_meant = is_mask || (is_low(actual) && found.scale >= kMeant);
@@ -756,6 +825,11 @@ void judge(ShadowCall& call, const ShadowCall& before, const Frame& frame, const
 
 void compute(ShadowCall& call, const Frame& frame, const c10::OperatorHandle& handle,
              const std::vector<IValue>& outputs) {
+  if (call.is_moved) {
+    const Tensor actual = in_double(part_of(outputs.at(0).toTensor()));
+    return judge(call, call, frame, outputs[0].toTensor(),
+                 at::where(call.is_right, call.right, actual));
+  }
   const ShadowCall before = call;  // in-place ops write to what is on the stack
   if (call.is_narrowed) {          // the source itself is what should come out
     const Tensor source = call.stack[frame.op->tensors.back().index].toTensor();
@@ -781,9 +855,11 @@ class Scope {
 };
 
 // What begins a call: false where it is not computed again.
-bool begin_call(ShadowCall& call, const Frame& frame, bool is_pointwise,
-                c10::ArrayRef<const IValue> inputs) {
+bool begin_call(ShadowCall& call, const Frame& frame, const c10::OperatorHandle& handle,
+                bool is_pointwise, c10::ArrayRef<const IValue> inputs) {
   if (!is_wanted(call, frame, is_pointwise, inputs)) return lose_trail(call, frame, inputs), false;
+  if (call.is_moved)
+    return move_shadows(call, handle, inputs) || (lose_trail(call, frame, inputs), false);
   for (const IValue& value : inputs)
     if (!add_value(call, value)) return lose_trail(call, frame, inputs), false;
   widen_dtypes(call, *frame.op);
@@ -876,19 +952,19 @@ void report_at(const OpInfo& op, c10::ArrayRef<const IValue> inputs, Arrival arr
 
 // False where the call is not computed again; what becomes of its operands' damage is not known
 // then.
-bool begin_on_gpu(ShadowCall& call, const Frame& frame, bool is_computed, bool is_pointwise,
-                  c10::ArrayRef<const IValue> inputs) {
+bool begin_on_gpu(ShadowCall& call, const Frame& frame, const c10::OperatorHandle& handle,
+                  bool is_computed, bool is_pointwise, c10::ArrayRef<const IValue> inputs) {
   auto later = std::make_shared<LaterCall>();
   auto snapshot = std::make_shared<Snapshot>();
   later->frame = frame;
   later->is_pointwise = is_pointwise;
-  if (is_computed && is_wanted(call, frame, is_pointwise, inputs)) {
+  if (is_computed && is_wanted(call, frame, is_pointwise, inputs) && !call.is_moved) {
     later->call = call;
     if (take_inputs(*later, *snapshot, inputs) && snapshot->copy()) {
       later->call.is_sampled = false;  // stand-ins have no more than is looked at
-      do_later(snapshot, [later] {
-        later->has_begun =
-            begin_call(later->call, later->frame, later->is_pointwise, as_array(later->inputs));
+      do_later(snapshot, [later, handle] {
+        later->has_begun = begin_call(later->call, later->frame, handle, later->is_pointwise,
+                                      as_array(later->inputs));
         later->inputs.clear();
       });
       call.later = later;
@@ -971,10 +1047,10 @@ void begin_shadow(ThreadState* state, Frame& frame, const at::RecordFunction& fn
       report_at(*frame.op, inputs, Arrival::kLoss, frame.signature->id);
     call.follows = frame.phase != static_cast<uint8_t>(Phase::kBackward) && !reads_shape_alone;
     if (any_tensor(*frame.op, inputs, is_cuda)) {
-      if (!begin_on_gpu(call, frame, is_computed, is_pointwise, inputs)) return;
+      if (!begin_on_gpu(call, frame, *handle, is_computed, is_pointwise, inputs)) return;
     } else if (!is_computed) {
       return lose_trail(call, frame, inputs);
-    } else if (!begin_call(call, frame, is_pointwise, inputs)) {
+    } else if (!begin_call(call, frame, *handle, is_pointwise, inputs)) {
       return;
     }
     if (!state->shadow_call) state->shadow_call = new ShadowCall;

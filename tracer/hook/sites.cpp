@@ -107,7 +107,7 @@ uint32_t write_site(const python::Site& site, uint32_t native) {
   const uint32_t line = write_line(site.line);
   if (native) return write_python_site(site, native, native, line);
   const uint32_t inner = same(site.line, site.inner) ? line : write_line(site.inner);
-  return write_python_site(site, line, inner, 0);
+  return write_python_site(site, line, inner, site.caller.line ? write_line(site.caller) : 0);
 }
 
 uint32_t python_site(const python::Walk& walk, bool in_extension) {

@@ -161,6 +161,7 @@ ModuleName name_innermost_module(const Frames& frames) {
   ModuleName name;
   const std::vector<ModuleCall> calls = module_calls(frames);
   if (calls.empty()) return name;
+  name.outermost = calls.back().frame;
   name.path = path_of_root(frames, calls.back());
   for (size_t i = calls.size() - 1; i-- > 0;) {
     name.path = path_of_callee(name.path, calls[i + 1].module, calls[i]);

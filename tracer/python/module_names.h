@@ -19,6 +19,7 @@ namespace python {
 struct ModuleName {
   std::string path;
   std::string class_name;
+  size_t outermost = 0;  // index of the frame that calls the root
 };
 // Of the innermost module call; empty outside of modules.
 ModuleName name_innermost_module(const Frames& frames);

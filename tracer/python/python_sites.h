@@ -80,6 +80,7 @@ struct Cell {
 struct Site {
   Line line;  // the user's; the inner one when there is no user frame
   Line inner;
+  Line caller;               // the user's that called the outermost module, where `line` is in it
   std::string module;        // "unet.down_blocks.0.resnets.1.conv1"
   std::string module_class;  // "Conv2d"
   Work work = Work::kOther;

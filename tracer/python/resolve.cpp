@@ -1,4 +1,5 @@
 // From a walk's pointers to names. Cold: once for each new site.
+#include <algorithm>
 #include <unordered_set>
 
 #include "tracer/python/frames.h"
@@ -29,6 +30,14 @@ bool is_frame(const Frame* frame, const void* code, const void* instr) {
   return frame->code == code && frame->instr == instr;
 }
 
+// The user's line that called what runs in the frame.
+Line line_around(const Frames& frames, size_t frame) {
+  const auto around =
+      std::find_if(frames.begin() + static_cast<std::ptrdiff_t>(frame), frames.end(),
+                   [](const Frame& f) { return f.kind() == CodeKind::kUser; });
+  return around == frames.end() ? Line() : line_of(*around);
+}
+
 }  // namespace
 
 Site site_of(const Frames& frames) {
@@ -37,6 +46,8 @@ Site site_of(const Frames& frames) {
   if (key.inner != nullptr) site.inner = line_of(*key.inner);
   site.line = key.user != nullptr ? line_of(*key.user) : site.inner;
   const ModuleName module = name_innermost_module(frames);
+  if (key.user != nullptr && &frames[module.outermost] > key.user)
+    site.caller = line_around(frames, module.outermost);
   site.module = module.path;
   site.module_class = module.class_name;
   site.work = work_of(frames);
