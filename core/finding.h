@@ -48,6 +48,7 @@ struct Finding {
   int end_column = 0;  // one past the last character
   std::vector<NotedPlace> places;  // further places of the same fault, in source that was analysed
   std::vector<SourceEdit> edits;   // the cure, where it is mechanical: all of them or none
+  bool is_asked_for = false;       // 16-bit weights, by an option of the command line that says so
   uint64_t count = 1;              // how often it happened
   uint32_t first_step = 0;
   std::string follows;   // id of the finding that this one is a consequence of

@@ -38,4 +38,11 @@ inline Dtype precision_in(std::string_view value) {
   return Dtype::kUndefined;
 }
 
+// "--full_bf16", "pure_fp16", "16-true": 16-bit weights, and not only arithmetic, as an option.
+inline bool asks_for_low_weights(std::string_view option) {
+  for (const std::string_view word : {"full_", "full-", "pure_", "pure-", "16-true"})
+    if (option.find(word) != option.npos) return true;
+  return false;
+}
+
 }  // namespace dtypecheck

@@ -46,11 +46,10 @@ static std::set<std::string> read_in_float(const Run& run) {
 }
 
 // Where matrices are multiplied, that is what 16 bits are for.
-LowShare low_share(const Run& run) {
+static LowShare low_share_but(const Run& run, const std::set<std::string>& wide) {
   const bool has_products = std::any_of(run.calls.begin(), run.calls.end(), multiplies);
   double calls = 0, low_calls = 0, bytes = 0, low_bytes = 0;
   std::set<OpCallId> repaired;  // and what came of these
-  const std::set<std::string> wide = read_in_float(run);
   for (const OpCall& call : run.calls) {
     const bool is_repaired =
         was_let_through(call) ||
@@ -85,6 +84,12 @@ LowShare low_share(const Run& run) {
   return {calls > 0 ? low_calls / calls : 0, bytes > 0 ? low_bytes / bytes : 0};
 }
 
+// A program all of whose weights are read in both dtypes computes in one after the other.
+LowShare low_share(const Run& run) {
+  const LowShare share = low_share_but(run, read_in_float(run));
+  return share.calls > 0 ? share : low_share_but(run, {});
+}
+
 Merit merit_of_source(const Patch& patch, bool is_setting, int place, bool overrides) {
   const Demerits demerits = patch.demerits();
   Merit merit{.overrides = overrides,
@@ -99,10 +104,12 @@ Merit merit_of_source(const Patch& patch, bool is_setting, int place, bool overr
   return merit;
 }
 
-void add_run(Merit& merit, const Trial& trial, const LowShare& before, const Judge& judge) {
+void add_run(Merit& merit, const Trial& trial, const LowShare& before, const Judge& judge,
+             bool was_refused) {
   std::set<std::string> left, left_costs;
   for (const Finding& finding : trial.findings) {
-    if (finding.severity < Severity::kWarning || judge.came_with_data(trial.recorded.run, finding))
+    if (finding.severity < Severity::kWarning || (was_refused && finding.is_asked_for) ||
+        judge.came_with_data(trial.recorded.run, finding))
       continue;
     (costs_only(finding) ? left_costs : left).insert(finding.message);
     merit.loses_steps |= loses_steps(finding);

@@ -17,7 +17,10 @@ LowShare low_share(const Run& run);
 // No run of the patch is better than this.
 Merit merit_of_source(const Patch& patch, bool is_setting, int place, bool overrides);
 // Of a run that is proven; `before` is the share of the run without a change.
-void add_run(Merit& merit, const Trial& trial, const LowShare& before, const Judge& judge);
+// Of a program that was refused, 16-bit weights that the command line asks for are not what is
+// mended.
+void add_run(Merit& merit, const Trial& trial, const LowShare& before, const Judge& judge,
+             bool was_refused);
 
 // What a maintainer should know of it, "an option that nothing reads any more"; "" for nothing.
 std::string cost_words(const Merit& merit);

@@ -43,16 +43,14 @@ class Searcher {
       out_.impossible = "the program is not Python: its source would have to be built again";
       return std::move(out_);
     }
-    const bool is_refused =
-        std::any_of(findings_.begin(), findings_.end(), [&](const Finding& finding) {
-          // A run with its values looked at tells where a NaN began.
-          return finding.severity == Severity::kError &&
-                 (is_refusal(root_.run(), finding) ||
-                  finding.rule == rules::non_finite_loss.doc.id);
-        });
+    is_refused_ = std::any_of(findings_.begin(), findings_.end(), [&](const Finding& finding) {
+      // A run with its values looked at tells where a NaN began.
+      return finding.severity == Severity::kError &&
+             (is_refusal(root_.run(), finding) || finding.rule == rules::non_finite_loss.doc.id);
+    });
     Node from = root_;
     const bool is_compiled = was_compiled();
-    if (is_refused) {
+    if (is_refused_) {
       if (auto repaired = repair_run(is_compiled)) from.trial = std::move(repaired);
     }
     if (out_.is_interrupted || !out_.impossible.empty()) return std::move(out_);
@@ -123,6 +121,7 @@ class Searcher {
     const Finding* next = nullptr;
     for (const Finding& finding : node.trial->findings) {
       if (finding.severity < Severity::kWarning || given_up_.contains(name_of(finding))) continue;
+      if (is_refused_ && finding.is_asked_for) continue;
       if (next == nullptr || urgency(finding) > urgency(*next)) next = &finding;
     }
     return next;
@@ -272,7 +271,7 @@ class Searcher {
       if (!broken.empty()) judged = {Verdict::kRefuted, Reason::kMode, broken};
     }
     if (judged.verdict == Verdict::kProven) {
-      add_run(merit, *trial, low_before_, judge_);
+      add_run(merit, *trial, low_before_, judge_, is_refused_);
       const std::string costs = cost_words(merit);
       if (!costs.empty()) judged.words += "; " + costs;
     }
@@ -346,6 +345,7 @@ class Searcher {
   std::pair<const Node*, const Finding*> begun_;  // whose goal the changes are for
   std::vector<Setting> settings_;
   LowShare low_before_;
+  bool is_refused_ = false;              // the recorded run
   std::optional<bool> float_mode_runs_;  // without a change; asked where one breaks it
   int tried_ = 0, further_ = 0;          // runs with a change, and those behind the first proof
   std::set<std::string> given_up_;       // findings

@@ -258,6 +258,8 @@ class Site:
         """The nodes for the operand of this call of the trace, {"op", "operand", "arguments"}; several where the line has
         like calls that are given the same."""
         op, operand = call["op"], call["operand"]
+        if self.raised_here(op):
+            return self.variable_read(nodes, op, operand)
         found = []
         for node in calls_in(nodes):
             is_module = dotted(node.func).startswith("self.") and self.depth_of(node) > 0
@@ -275,6 +277,13 @@ class Site:
         if operation and is_left != is_right:
             return [operation[0] if is_left != (op.strip("_") == "rsub") else operation[1]]
         return self.in_subscript(nodes, op.strip("_"), operand) or self.variable_read(nodes, op, operand)
+
+    def raised_here(self, op):
+        """The op is the function around the statement, "python::Chamfer.forward", whose variables are the operands."""
+        *owners, name = op[len("python::"):].split(".") if op.startswith("python::") else [""]
+        owner = self.class_around()
+        return bool(name) and getattr(self.scope_of(self.statement), "name", "") == name and (
+            not owners or (owner is not None and owner.name == owners[-1]))
 
     def argument_of(self, node, call):
         wanted = re.sub(r"\[\d+\]$", "", call["operand"])
@@ -331,9 +340,9 @@ class Site:
     @staticmethod
     def variable_read(nodes, op, operand):
         """For a refusal in Python the operands are local variables."""
-        if not op.startswith("python::") or "." not in operand:
+        if not op.startswith("python::"):
             return []
-        found = [n for n in nodes if isinstance(n, ast.Attribute) and is_loaded(n) and dotted(n) == operand]
+        found = [n for n in nodes if isinstance(n, (ast.Attribute, ast.Name)) and is_loaded(n) and dotted(n) == operand]
         return found if len(found) == 1 else []
 
     def operand_nodes(self, operand="", calls=None):
@@ -635,7 +644,7 @@ class Site:
         found = []
         for calls in self.cure.get("others", ()):
             for node in map(shown_by, self.operand_nodes(calls=calls)):
-                if is_name(node) and (cast is None or ast.dump(node) != ast.dump(cast)):
+                if (is_name(node) or is_item(node)) and (cast is None or ast.dump(node) != ast.dump(cast)):
                     found.append(f"{self.source.text(node)}.dtype")
         node = self.module_call()
         if self.cure.get("meets_parameter") and node is not None and is_name(node.func):
@@ -826,6 +835,11 @@ def binder_of(source, name, node):
 def is_name(node):
     """Something that a line can read again at no cost: x, self.fc.weight, not f(x)."""
     return isinstance(node, ast.Name) or (isinstance(node, ast.Attribute) and is_name(node.value))
+
+
+def is_item(node):
+    """batch["target"]"""
+    return isinstance(node, ast.Subscript) and isinstance(getattr(index_of(node), "value", None), str) and is_name(node.value)
 
 
 def shown_by(node):

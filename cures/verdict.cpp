@@ -57,8 +57,24 @@ int line_in(const Node& next, const Node& node, const SourceLine& line) {
   return moved_line(line.file, own, next.patch.edits);
 }
 
-// The goal itself, or another of its kind beside it, which the node had as well.
+// The line of the node's changed text has words of an edit.
+bool is_edited(const Node& next, const SourceLine& line) {
+  const std::vector<SourceEdit>& edits = next.patch.edits;
+  return std::any_of(edits.begin(), edits.end(), [&](const SourceEdit& edit) {
+    const int first = moved_line(edit.file, edit.line, edits);
+    const auto more = std::count(edit.new_text.begin(), edit.new_text.end(), '\n');
+    return edit.file == line.file && line.line >= std::min(first, edit.line) &&
+           line.line <= first + more;
+  });
+}
+
+// The goal itself, where a change has moved it too, or another of its kind beside it, which the
+// node had as well.
 bool is_still(const Node& node, const Finding& goal, const Node& next, const Finding& finding) {
+  // What was an error for what came of it, a promotion that a layer refused, costs time alone.
+  if (goal.severity == Severity::kError && finding.severity < Severity::kError &&
+      costs_only(finding))
+    return false;
   const auto is_alike = [&](const Finding& one) {
     return name_of(finding) == name_of(one) && is_near(finding.site.line, one.site.line);
   };
@@ -66,6 +82,7 @@ bool is_still(const Node& node, const Finding& goal, const Node& next, const Fin
     return is_alike(one) && finding.site.line.line == line_in(next, node, one.site.line);
   };
   if (!is_alike(goal) || is_there(goal)) return is_alike(goal);
+  if (!is_edited(next, finding.site.line)) return false;
   return std::none_of(node.trial->findings.begin(), node.trial->findings.end(), is_there);
 }
 

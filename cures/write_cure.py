@@ -120,11 +120,19 @@ def made_by(site):
     return None
 
 
+def made_alike(site, node):
+    """All of a dictionary, list or tuple that the same function made in the same dtype, where the run has all of them."""
+    holder = site.source.parents.get(node)
+    items = holder.values if isinstance(holder, ast.Dict) else getattr(holder, "elts", [node])
+    alike = [n for n in items if isinstance(n, ast.Call) and dotted(n.func) == dotted(node.func)]
+    return alike if all(site.source.results_at(n) == {site.cure["from"]} for n in alike) else [node]
+
+
 @writes("cast result")
 def cast_result(site):
     node = made_by(site)
     if node is not None:
-        return site.casts(node) + copied(site)
+        return site.casts(made_alike(site, node)) + copied(site)
     if site.cure["calls"][0]["op"].startswith("empty"):
         raise Unplaced("the line does not call what makes it")  # a layer's parameters
     operation = site.signed(list(head_nodes(site.statement)), site.cure["calls"][0]["op"])
@@ -133,7 +141,7 @@ def cast_result(site):
     value = getattr(site.statement, "value", None)
     targets = getattr(site.statement, "targets", [getattr(site.statement, "target", None)])
     is_one = isinstance(site.statement, (ast.Assign, ast.AnnAssign, ast.Return)) and value is not None and not isinstance(
-        targets[0], ast.Tuple)
+        targets[0], ast.Tuple) and not isinstance(value, (ast.Dict, ast.List, ast.Tuple, ast.Set))
     if not is_one:
         raise Unplaced("the statement gives no value that could be cast")
     return site.casts(value) + copied(site)

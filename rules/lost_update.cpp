@@ -105,6 +105,7 @@ void report(const RunIndex& index, Dtype dtype, const Stepped& stepped, Findings
         dtype_name(dtype), is_bf16 ? 8 : 11, is_bf16 ? 512 : 4096, is_bf16 ? 9 : 12,
         weights.moves ? "" : ", and what is stepped so little never moves"));
     if (weights.moves && !weights.is_damaged()) details.severity = Severity::kNote;
+    details.is_asked_for = weights.is_asked_for();
     details.cures =
         CureProposer(index, out.options()).masters_of(*stepped.first, stepped.parameter);
     if (!is_bf16) details.follows = {{&fp16_trainable}, {&outside_autocast}};

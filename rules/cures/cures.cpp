@@ -28,6 +28,11 @@ bool has_variable(const OpCall& call, const Operand& operand) {
          call.site.line.known();
 }
 
+// A function of Python's raised at this line of its own; the operands are its variables.
+bool is_of_own_frame(const OpCall& call) {
+  return ops::is_python(call.op) && call.op.substr(ops::kPython.size()) == call.site.line.function;
+}
+
 constexpr const char* kFunctions[] = {"torch", "F", "functional"};
 
 }  // namespace
@@ -94,7 +99,8 @@ bool CureProposer::takes_other_floats(const OpCall& call, std::string_view modul
 std::optional<Cure> CureProposer::cast_operand(const OpCall& call, const Operand& operand,
                                                Dtype dtype, const std::string& noun) const {
   const Site& site = call.site;
-  const bool is_module = !site.module.empty() && !is_inside(site) && !calls_function(call);
+  const bool is_module =
+      !site.module.empty() && !is_inside(site) && !calls_function(call) && !is_of_own_frame(call);
   // In a library there is no line of the user's to cast it at, but one that calls the module.
   if (!is_module && !is_users_own(site) && site.line.known()) return std::nullopt;
   if (!is_module) {
@@ -120,6 +126,27 @@ std::optional<Cure> CureProposer::cast_operand(const OpCall& call, const Operand
   const std::string what = is_input ? fmt::format("the inputs of {}", module)
                                     : fmt::format("the {} of {}", noun, module);
   cure.text = fmt::format("cast {} to {}{}", what, dtype_name(dtype), at(site.line));
+  return cure;
+}
+
+std::optional<Cure> CureProposer::cast_own_variable(const OpCall& call, const Operand& operand,
+                                                    Dtype dtype) const {
+  return is_of_own_frame(call) && operand.is_floating() ? cast_variable(call, operand, dtype)
+                                                        : std::nullopt;
+}
+
+std::optional<Cure> CureProposer::cast_for_model(const OpCall& call, const Operand& operand,
+                                                 Dtype dtype) const {
+  const std::string model = root_module(call.site.module);
+  const OpCall* origin = index_.run().call(operand.origin);
+  const bool is_attribute = origin != nullptr && origin->site.line.function.ends_with("__init__");
+  if (!call.site.caller.known() || is_in_cpp(call) || !operand.is_floating() || is_attribute ||
+      !is_from_outside(call, operand, model))
+    return std::nullopt;
+  Cure cure = cure_of(CureKind::kCastModuleInput, call, model, dtype);
+  cure.where = call.site.caller;
+  cure.text =
+      fmt::format("cast the inputs of {} to {}{}", model, dtype_name(dtype), at(cure.where));
   return cure;
 }
 
@@ -321,17 +348,18 @@ std::vector<Cure> CureProposer::cast_chooser(const OpCall& call, const Operand& 
 
 std::optional<Cure> CureProposer::cast_result(const OpCall& maker, Dtype dtype) const {
   if (!is_users_own(maker.site)) return std::nullopt;
-  // torch.tensor() runs empty() and, once that is filled, lift_fresh().
+  // torch.tensor() runs empty() and, once that is filled, lift_fresh(); from_numpy() that alone.
   const auto is_lift = [](const OpCall& call) { return call.short_op() == "lift_fresh"; };
   const auto readers = index_.consumers(maker);
-  const bool is_tensor =
-      is_lift(maker) || std::any_of(readers.begin(), readers.end(), [&](OpCallId id) {
-        return is_lift(index_.run().calls[id - 1]);
-      });
+  const bool is_tensor = std::any_of(readers.begin(), readers.end(), [&](OpCallId id) {
+    return is_lift(index_.run().calls[id - 1]);
+  });
   Cure cure = cure_of(CureKind::kCastResult, maker, "", dtype);
-  cure.text =
-      fmt::format("cast the result of {} to {}{}", is_tensor ? "tensor()" : maker.short_op(),
-                  dtype_name(dtype), at(maker.site.line));
+  cure.text = fmt::format("cast the result of {} to {}{}",
+                          is_lift(maker) ? "from_numpy()"
+                          : is_tensor    ? "tensor()"
+                                         : maker.short_op(),
+                          dtype_name(dtype), at(maker.site.line));
   return cure;
 }
 

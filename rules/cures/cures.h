@@ -39,6 +39,13 @@ class CureProposer {
   // function's arithmetic that leads to it; what the function is given; the frozen model that it is
   // in.
   std::vector<Cure> compute_in_float(const OpCall& call) const;
+  // What a model was given, where it is called, when a line of its own code reads it beside
+  // weights.
+  std::optional<Cure> cast_for_model(const OpCall& call, const Operand& operand, Dtype dtype) const;
+  // A variable of the function that raised, for all that read it: what is kept for the backward
+  // pass.
+  std::optional<Cure> cast_own_variable(const OpCall& call, const Operand& operand,
+                                        Dtype dtype) const;
   // A number that the dtype does not have, in place of which its lowest or highest is written.
   Cure fit_number(const OpCall& call, Dtype dtype) const {
     return rewrite(call, dtype, "number", kFitNumber);

@@ -21,6 +21,7 @@ class MixCures {
       : index_(index), propose_(index, options), call_(call), mix_(mix), source_(source) {}
 
   std::vector<Cure> take_promotion() && {
+    of_numpy();
     at_promotion();
     at_maker();
     if (source_.promotion != nullptr)
@@ -38,6 +39,7 @@ class MixCures {
     if (ops::facts_of(call_.op) & ops::kLoss) raise_to_float(call_);
     of_own_backward();
     add_region_again();
+    if (source_.promotion != nullptr) of_numpy();
     if (source_.promotion != nullptr) at_promotion();
     of_changed_parameter();
     of_parameter_in_double();
@@ -156,6 +158,19 @@ class MixCures {
     }
   }
 
+  // Data that are in Double because NumPy makes them so, where no model is.
+  void of_numpy() {
+    const OpCall* maker = source_.maker;
+    if (maker == nullptr || source_.parameter != nullptr || mix_.odd.is_parameter()) return;
+    const bool is_array = maker->short_op() == "lift_fresh" ||
+                          (ops::is_python(maker->op) && !maker->scalars.empty() &&
+                           maker->scalars.front().name == "ndarray");
+    const bool is_odd = mix_.odd.dtype == Dtype::kDouble && mix_.other.dtype == Dtype::kFloat &&
+                        !index_.has_parameters_in(call_.process, Dtype::kDouble);
+    if (is_array && is_odd && maker->result_dtype() == Dtype::kDouble)
+      add(propose_.cast_result(*maker, mix_.other.dtype));
+  }
+
   // Of data in Double, as NumPy makes it, a model was given one parameter beside others in Float.
   void of_parameter_in_double() {
     const bool is_one = source_.parameter != nullptr && source_.maker != nullptr &&
@@ -189,6 +204,8 @@ class MixCures {
     if (is_recurrent_state(operand)) return cast_hidden(dtype);
     if (side.is_parameter() && !operand.parameter.empty()) return;
     if (operand.is_written || index_.has(call_, ops::kBackward)) return;
+    add(propose_.cast_own_variable(call_, operand, dtype));
+    if (mix_.other.is_parameter()) add(propose_.cast_for_model(call_, operand, dtype));
     add(propose_.cast_operand(call_, operand, dtype, side.noun()));
   }
 

@@ -238,7 +238,7 @@ class Asker {
           is_named && option.size() != words_[i].size() && lower(value) == lower(one.value);
       if (!is_next && !is_flag && !is_pair) continue;
       const std::string what = is_next ? words_[i] + " " + one.value : words_[i];
-      return Asked{what, command_name(), "", {}};
+      return Asked{what, command_name(), "", {}, /*is_command_line=*/true};
     }
     return std::nullopt;
   }

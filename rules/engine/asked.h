@@ -17,6 +17,7 @@ struct Asked {
   std::string where;    // "train.py's command line", "config.yaml:3", "train.py:40"
   std::string instead;  // "bf16-mixed"; "" where no framework is known to have a way
   SourceLine line;      // of `where`, where that is a line
+  bool is_command_line = false;
 };
 
 // Of a 16-bit operand of the call. Nothing where the run does not show it.

@@ -225,6 +225,7 @@ void Findings::fill(size_t finding, Details details) {
   added.fix = details.fix.empty() ? rule_->doc.fix : std::move(details.fix);
   if (!added.cures.empty()) added.fix = added.cures.front().text;
   added.severity = details.severity.value_or(added.severity);
+  added.is_asked_for = details.is_asked_for;
   if (details.site) added.site = *std::move(details.site);
   say_provenance(added);
   for (const Cause& cause : details.follows) {

@@ -4,6 +4,7 @@
 
 #include <set>
 
+#include "core/precision_words.h"
 #include "rules/engine/run_index.h"
 
 namespace dtypecheck::rules {
@@ -33,6 +34,10 @@ std::string HalfWeights::message(const std::string& otherwise) const {
 
 std::string HalfWeights::why(const std::string& always) const {
   return moves ? fmt::format("{}; {}", measured_text(*moves), always) : always;
+}
+
+bool HalfWeights::is_asked_for() const {
+  return asked && asked->is_command_line && asks_for_low_weights(asked->what);
 }
 
 HalfWeights half_weights(const RunIndex& index, const JudgeOptions& options, const OpCall& call,

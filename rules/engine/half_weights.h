@@ -22,6 +22,7 @@ struct HalfWeights {
   std::string message(const std::string& otherwise) const;
   // What was measured, before what holds anyway.
   std::string why(const std::string& always) const;
+  bool is_asked_for() const;  // Finding::is_asked_for
   bool is_damaged() const { return moves && !has_no_update && !moves->is_harmless(); }
 };
 

@@ -52,6 +52,7 @@ struct Details {
   std::optional<Severity> severity = std::nullopt;
   std::optional<Site> site = std::nullopt;
   std::vector<Cause> follows = {};  // the first of them that was found is the cause
+  bool is_asked_for = false;        // Finding::is_asked_for
 };
 
 // Collects findings; one instance a judgement. It fills in what every finding has from the call it

@@ -78,11 +78,21 @@ class WriteCureTest(unittest.TestCase):
         self.check("y = x\\\n  @ w[0]", "y = x\\\n  @ w[0].to(torch.float32)", op="mm", operand="mat2")
         self.check("x -= z", "x -= z.to(torch.float32)", op="sub_", operand="other")
 
+    def test_a_variable_of_the_function_that_raised(self):
+        text = ("import torch\nclass Chamfer(torch.autograd.Function):\n    def forward(ctx, a, b):\n"
+                "        chamfer.forward(a.contiguous(), b)\n        ctx.save_for_backward(a, b)\n")
+        own = dict(op="python::Chamfer.forward", operand="a", arguments=["a", "b"], others=["b"])
+        first = text.replace("a, b):\n", "a, b):\n        a = a.to(torch.float32)\n")
+        self.assertEqual(self.ways(text, 4, "cast variable", **own)[0], first)
+        self.assertEqual(self.ways(text, 4, "cast operand", **own)[0], text.replace("a.contiguous", "a.to(b.dtype).contiguous"))
+        self.refuse("gives chamfer its value", text, 4, "cast variable", **dict(own, op="python::Other.forward"))
+
     def test_what_is_met_in_another_shape(self):
         mm = dict(op="mm", operand="mat2", arguments=["self", "mat2"], others=["self"])
         self.check("y = x.t() @ w", "y = x.t() @ w.to(x.dtype)", **mm)
         self.check("y = x[:2].view(2, 3) @ w", "y = x[:2].view(2, 3) @ w.to(x.dtype)", **mm)
-        self.check("y = x['a'].t() @ w", "y = x['a'].t() @ w.to(torch.float32)", **mm)
+        self.check("y = x['a'].t() @ w", "y = x['a'].t() @ w.to(x['a'].dtype)", **mm)
+        self.check("y = x[0].t() @ w", "y = x[0].t() @ w.to(torch.float32)", **mm)
         self.check("y = (x - a) @ w", "y = (x - a) @ w.to(x.dtype)", **mm)
         self.check("y = x.float().t() @ w", "y = x.float().t() @ w.to(torch.float32)", **mm)
 

@@ -112,7 +112,24 @@ TEST_CASE("Another finding of the kind on the next line is not the one that the 
   CHECK(reason(16, 30) == Reason::kStill);
   CHECK(reason(18, 1) == Reason::kFurther);  // both were moved
   CHECK(reason(17, 1) == Reason::kStill);
-  CHECK(reason(15, 30) == Reason::kStill);  // the line of no other
+  CHECK(reason(15, 30) == Reason::kFurther);  // what the goal hid
+  CHECK(reason(15, 15) == Reason::kStill);    // a line of the change
+}
+
+TEST_CASE("16-bit weights that the command line asks for are not what a refusal is mended for") {
+  const Judge judge([] { return Trial(); });
+  for (const bool is_asked_for : {true, false}) {
+    for (const bool was_refused : {true, false}) {
+      Trial trial = ended({}, 1);
+      trial.findings = {{.rule = "lost-update",
+                         .message = "29 % of the BFloat16 weights did not move",
+                         .is_asked_for = is_asked_for}};
+      Merit merit;
+      add_run(merit, trial, {}, judge, was_refused);
+      CHECK(merit.loses_steps == !(is_asked_for && was_refused));
+      CHECK(merit.has_demerit() == merit.loses_steps);
+    }
+  }
 }
 
 TEST_CASE("What values are worth in a repair run, which looks at none, is no fault of a change") {
@@ -243,7 +260,7 @@ TEST_CASE("A NaN that came with the data is there once an infinity is no more") 
     const Node next{.trial = changed, .program = {}};
     CHECK(judge.judge(node, kGoal, next, /*is_setting=*/false).verdict == Verdict::kProven);
     Merit merit;
-    add_run(merit, *changed, {}, judge);
+    add_run(merit, *changed, {}, judge, false);
     CHECK(merit.left == (is_given ? 0 : 1));
   }
 }

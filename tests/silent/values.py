@@ -211,6 +211,27 @@ def rotary_table_of_a_long_context():
     return torch.cat((angles, angles), -1).cos()[-64:].sum()
 
 
+@case("first-non-finite")
+def sum_over_the_longest_recording():
+    """Only the eighth is so long that its sum is beyond 65504."""
+    dtype = in_mode(torch.float16, torch.float32)
+    sums = [torch.full((2, frames), 2.0).to(dtype).sum(-1) for frames in [100] * 7 + [40000]]
+    return sums[-1].float().clamp(max=1e6).sum()
+
+
+@case("far-from-float")
+def place_between_neighbours():
+    """A step of a training: the two neighbours are one number in BFloat16, and their difference divides."""
+    weight = torch.ones(4, requires_grad=True)
+    optimizer = torch.optim.SGD([weight], 0.0)
+    for _ in range(2):
+        weight.sum().backward()
+        optimizer.step()
+        table = torch.tensor([3.001, 3.002, 3.5]).to(in_mode(torch.bfloat16, torch.float32))
+        share = (table[:1] - table[1:2] * 0.99983) / (table[:1] - table[1:2])
+    return torch.nan_to_num(share.float(), posinf=0, neginf=0).sum()
+
+
 @case("eps-underflow")
 def epsilon_of_a_norm():
     """1e-8 is 0 in Half: a division by 0."""

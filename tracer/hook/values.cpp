@@ -579,12 +579,17 @@ void look_at_values(Frame& frame, c10::ArrayRef<const c10::IValue> inputs) {
 
 constexpr int64_t kMostWhole = 1 << 16;  // elements, of which all are read, or copied from a GPU
 
-// Small, or the first of its kind and not so large that reading it would be noticed.
+// One of the first of its kind, on a CPU: the next recording may be the one that is too long.
+bool is_early(const Frame& frame, const c10::TensorImpl* impl) {
+  constexpr uint64_t kEarly = 16;
+  return impl->device().is_cpu() &&
+         __atomic_load_n(&frame.signature->count, __ATOMIC_RELAXED) <= kEarly;
+}
+
+// Small, or early and not so large that reading it would be noticed.
 bool is_read_whole(const Frame& frame, const c10::TensorImpl* impl) {
-  constexpr int64_t kMostOfFirst = 1 << 22;
-  const bool is_first = __atomic_load_n(&frame.signature->count, __ATOMIC_RELAXED) <= 1;
-  const bool is_copied = !impl->device().is_cpu();
-  return impl->numel() <= (is_first && !is_copied ? kMostOfFirst : kMostWhole);
+  constexpr int64_t kMostOfEarly = 1 << 22;
+  return impl->numel() <= (is_early(frame, impl) ? kMostOfEarly : kMostWhole);
 }
 
 // Operands of a sum on a GPU. They are known when they have arrived, which is before its result.
@@ -613,9 +618,13 @@ void copy_operands(const Frame& frame, const std::vector<const c10::TensorImpl*>
 }
 
 // A sum or product in Half may be infinite though what it is of is not, and a row of a softmax NaN.
-// Of one call in sixteen.
+// Of early calls, and of one in sixteen.
 void look_at_summed(Frame& frame, c10::ArrayRef<const c10::IValue> inputs) {
-  if (frame.op->tensors.empty() || !is_sampled(frame)) return;
+  if (frame.op->tensors.empty()) return;
+  const c10::IValue& first = inputs[frame.op->tensors[0].index];
+  const bool is_now = first.isTensor() && is_plain(first.unsafeToTensorImpl()) &&
+                      is_early(frame, first.unsafeToTensorImpl());
+  if (!is_now && !is_sampled(frame)) return;
   std::vector<const c10::TensorImpl*> operands;
   for (const Argument& argument : frame.op->tensors) {
     if (!inputs[argument.index].isTensor()) continue;
