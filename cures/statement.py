@@ -740,7 +740,14 @@ class Site:
             return [self.source.replaced(node, f"tuple(t{suffix} for t in {self.source.text(node)})")]
         if isinstance(node, (ast.Name, ast.Attribute, ast.Subscript, ast.Call)) or self.is_bracketed(node):
             return [self.source.behind(node, suffix)]
+        if self.stands_in_brackets(node):
+            return [(node.end_lineno - 1, node.end_col_offset + 1, node.end_lineno - 1, node.end_col_offset + 1, suffix)]
         return [self.source.before(node, "("), self.source.behind(node, ")" + suffix)]
+
+    def stands_in_brackets(self, node):
+        """(a * b), which are no call's."""
+        before, behind = self.source.lines[node.lineno - 1][:node.col_offset], self.source.lines[node.end_lineno - 1][node.end_col_offset:]
+        return before.endswith(b"(") and behind.startswith(b")") and not re.search(rb"[\w)\]]\s*$", before[:-1])
 
     def is_bracketed(self, node):
         return isinstance(node, (ast.ListComp, ast.Dict, ast.Set))

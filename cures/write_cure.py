@@ -29,7 +29,7 @@ from extension import Extension  # noqa: E402
 from source import Notebook, Source, Unplaced, change_between, edit_of, read  # noqa: E402
 from statement import (CASTS, DTYPE_KEYWORDS, DTYPES, FACTORIES, FUNCTIONS, SIGNS, Site, binder_of, blocks,  # noqa: E402
                        calls_in, dotted, head_nodes, import_of_torch, index_of, is_cast, is_compound, is_loaded, is_name, last_part,
-                       may_be_tensor, names_bound, new_import, new_statement, only, require_own_lines, torch_name)
+                       may_be_tensor, names_bound, new_import, new_statement, only, require_own_lines, shown_by, torch_name)
 
 
 # ---- kinds of cures: each gives its ways, a way is a list of edits
@@ -88,7 +88,7 @@ def cast_module_input(site):
 
 @writes("cast and back")
 def cast_and_back(site):
-    """The operand cast for this call alone, and what the call gives cast back."""
+    """The operand cast for this call, and what it gives cast back, behind the signs that compute with that: f(x) / n."""
     nodes = site.operand_nodes()
     node = only(nodes, "the operand")
     around = site.source.parents.get(node)
@@ -97,11 +97,15 @@ def cast_and_back(site):
     if isinstance(around, ast.Attribute):
         around = site.source.parents.get(around)
     holder = site.source.parents.get(around)
+    while isinstance(around, (ast.Call, ast.BinOp)) and isinstance(holder, ast.BinOp):
+        around, holder = holder, site.source.parents.get(holder)
     is_unpacked = isinstance(holder, ast.Assign) and isinstance(holder.targets[0], ast.Tuple)
     if not isinstance(around, (ast.Call, ast.BinOp)) or is_unpacked:
         raise Unplaced("the statement gives no value that could be cast back")
     constant = site.casts(node)[-1]
-    back = f".to({site.source.text(node)}.dtype)" if is_name(node) else site.back()
+    names = [n for n in [shown_by(node), *ast.walk(node)] if is_name(n) and (
+        n is shown_by(node) or site.dtype_given(n, site.statement) == site.cure["from"])]
+    back = f".to({site.source.text(names[0])}.dtype)" if names else site.back()
     return [[*constant, *site.suffixed(around, back)]]
 
 

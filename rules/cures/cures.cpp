@@ -154,7 +154,8 @@ std::optional<Cure> CureProposer::cast_and_back(const OpCall& call, const Operan
                                                 Dtype dtype) const {
   const auto back = operand.dtypes.single();
   const bool is_here = is_users_own(call.site) && !is_in_cpp(call) && call.site.line.known();
-  const bool gives_it = options_.contracts->passes_dtype_on(ops::without_alias(call.op));
+  const bool gives_it = options_.contracts->passes_dtype_on(ops::without_alias(call.op)) ||
+                        call.result_dtype() == back;  // a sum of integers gives another
   if (!back || !is_here || !gives_it) return std::nullopt;
   Cure cure = cure_of(CureKind::kCastAndBack, call, operand.name, dtype);
   cure.text = fmt::format("compute {} in {} and cast its result to {}{}", call.short_op(),

@@ -334,6 +334,7 @@ const RunIndex::ParameterDtypes& RunIndex::parameters() const {
       if (of_losses.contains({call.process, operand.parameter})) continue;
       const std::optional<Dtype> dtype = operand.dtypes.single();
       if (!dtype) continue;
+      all.read_in.emplace(call.process, *dtype);
       const Owner owner = {call.process, root_of(operand.parameter), operand.requires_grad};
       if (all.of.try_emplace({call.process, operand.parameter}, std::pair(owner, *dtype)).second)
         ++all.by_owner[owner][*dtype];
@@ -356,10 +357,7 @@ DtypeSet RunIndex::dtypes_in(uint32_t process, std::string_view module) const {
 }
 
 bool RunIndex::has_parameters_in(uint32_t process, Dtype dtype) const {
-  const auto& owners = parameters().by_owner;
-  return std::any_of(owners.begin(), owners.end(), [&](const auto& owner) {
-    return std::get<0>(owner.first) == process && owner.second.contains(dtype);
-  });
+  return parameters().read_in.contains({process, dtype});
 }
 
 const OpCall* RunIndex::maker_behind(const Operand& operand, uint64_t facts) const {

@@ -124,6 +124,7 @@ class RunIndex {
   struct ParameterDtypes {
     std::map<std::pair<uint32_t, std::string>, std::pair<Owner, Dtype>> of;  // process, parameter
     std::map<Owner, std::map<Dtype, size_t>> by_owner;
+    std::set<std::pair<uint32_t, Dtype>> read_in;  // at any time, by process
   };
   const ParameterDtypes& parameters() const;
   mutable std::optional<ParameterDtypes> parameters_;

@@ -319,6 +319,8 @@ class Net(nn.Module):
     def test_back_to_what_it_was(self):
         self.check("y = x.sort(0)", "y = x.to(torch.float32).sort(0).to(x.dtype)", 2, "cast and back", op="sort",
                    operand="self", arguments=["self"])
+        self.check("m = (x * k).sum(-1) / n", "m = ((x * k).to(torch.float32).sum(-1) / n).to(x.dtype)", 2, "cast and back", op="sum",
+                   operand="self", arguments=["self"])
         self.refuse("no value that could be cast back", "import torch\na, b = x.sort(0)\n", 2, "cast and back", op="sort",
                     operand="self", arguments=["self"])
 
