@@ -103,8 +103,11 @@ def cast_and_back(site):
     if not isinstance(around, (ast.Call, ast.BinOp)) or is_unpacked:
         raise Unplaced("the statement gives no value that could be cast back")
     constant = site.casts(node)[-1]
-    names = [n for n in [shown_by(node), *ast.walk(node)] if is_name(n) and (
-        n is shown_by(node) or site.dtype_given(n, site.statement) == site.cure["from"])]
+    shown = shown_by(node)
+    while isinstance(shown, ast.Call) and isinstance(shown.func, ast.Attribute) and shown.func.attr not in CASTS and not site.is_function(shown):
+        shown = shown_by(shown.func.value)  # a method gives what its tensor is, as a rule
+    names = [n for n in [shown, *ast.walk(node)] if is_name(n) and (
+        n is shown or site.dtype_given(n, site.statement) == site.cure["from"])]
     back = f".to({site.source.text(names[0])}.dtype)" if names else site.back()
     return [[*constant, *site.suffixed(around, back)]]
 

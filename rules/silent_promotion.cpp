@@ -88,14 +88,16 @@ bool casts_to(const RunIndex& index, const OpCall& call, DtypeSet low) {
 
 bool is_backward(const OpCall& call) { return call.site.phase == Phase::kBackward; }
 
-// A number at the end of it, as a loss is one.
+// A number at the end of it, as a loss is one, or a choice: a place, yes or no.
 bool is_summed_up(const RunIndex& index, const OpCall& call) {
-  const bool is_number =
-      !call.results.empty() && call.results.front().has_shape && call.results.front().shape.empty();
-  return index.has(call, ops::kLoss) || (index.has(call, ops::kReduces) && is_number);
+  if (call.results.empty()) return index.has(call, ops::kLoss);
+  const Operand& result = call.results.front();
+  const bool is_number = result.has_shape && result.shape.empty();
+  const bool is_choice = !result.is_floating() && !index.has(call, ops::kCast);
+  return index.has(call, ops::kLoss) || (index.has(call, ops::kReduces) && is_number) || is_choice;
 }
 
-// All that is computed of it, op by op, is summed up: no layer reads it.
+// All that is computed of it, op by op, is summed up or chosen by: no layer reads it.
 bool ends_in_loss(const RunIndex& index, const OpCall& call) {
   constexpr size_t kMaxReached = 64;
   std::vector<OpCallId> reached = {call.id};
@@ -140,6 +142,14 @@ class CastBack {
  private:
   static constexpr size_t kMaxReached = 2000;
 
+  // What calls the op is given the same, and gives what the op gives.
+  bool stands_for(const OpCall& inner, OpCallId from) const {
+    const OpCall* outer = index_.run().call(inner.parent);
+    return outer != nullptr &&
+           std::any_of(outer->operands.begin(), outer->operands.end(),
+                       [&](const Operand& operand) { return operand.origin == from; });
+  }
+
   // False when a use of the result is neither wide arithmetic nor a cast back.
   bool follow(OpCallId from, DtypeSet low, std::vector<OpCallId>& reached,
               std::unordered_set<OpCallId>& seen, bool& any_cast) const {
@@ -147,7 +157,7 @@ class CastBack {
     bool any_use = false;
     for (const OpCallId id : index_.consumers(run.calls[from - 1])) {
       const OpCall& consumer = run.calls[id - 1];
-      if (is_backward(consumer)) continue;
+      if (is_backward(consumer) || stands_for(consumer, from)) continue;
       any_use = true;
       if (casts_to(index_, consumer, low)) {
         any_cast = true;

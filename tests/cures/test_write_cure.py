@@ -321,6 +321,10 @@ class Net(nn.Module):
                    operand="self", arguments=["self"])
         self.check("m = (x * k).sum(-1) / n", "m = ((x * k).to(torch.float32).sum(-1) / n).to(x.dtype)", 2, "cast and back", op="sum",
                    operand="self", arguments=["self"])
+        self.check("m = z.pow(2).sum(-1)", "m = z.pow(2).to(torch.float32).sum(-1).to(z.dtype)", 2, "cast and back", op="sum",
+                   operand="self", arguments=["self"])
+        self.check("m = z.half().sum(-1)", "m = z.float().sum(-1).to(torch.float16)", 2, "cast and back", op="sum",
+                   operand="self", arguments=["self"])
         self.refuse("no value that could be cast back", "import torch\na, b = x.sort(0)\n", 2, "cast and back", op="sort",
                     operand="self", arguments=["self"])
 
