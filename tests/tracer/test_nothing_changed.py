@@ -74,5 +74,32 @@ class Ends(TracedTest):
         self.assertNotIn("no end was recorded of", traced.run.text())
 
 
+class Observed(TracedTest):
+    """What a debugger, a coverage tool or a profiler of the program is told of."""
+
+    def run_both(self, watch):
+        program = f"""
+import os, sys, torch
+events = []
+def watch(frame, event, argument):
+    events.append((event, os.path.basename(frame.f_code.co_filename), frame.f_code.co_name, frame.f_lineno))
+    return watch
+sys.{watch}(watch)
+torch.nn.Linear(4, 4)(torch.ones(2, 4)).sum().backward()
+sys.{watch}(None)
+for event in events: print(*event)
+"""
+        command = [sys.executable, "-c", program]
+        return self.execute(command), self.traced_command(command)
+
+    def test_the_same_events(self):
+        for watch in ("settrace", "setprofile"):
+            with self.subTest(watch):
+                plain, traced = self.run_both(watch)
+                self.assertIn(" linear.py __init__ ", plain.out)
+                self.assertEqual(traced.out, plain.out)
+                self.assertTrue(traced.run.calls(op="aten::addmm"))
+
+
 if __name__ == "__main__":
     unittest.main()

@@ -47,6 +47,15 @@ void enable_collector() {
   }
 }
 
+// Python code of ours is not what sys.settrace() and sys.setprofile() are there for. Before 3.11
+// there is no function for it, and PyThreadState has its `tracing` at 44.
+void count_tracing(void* thread, void (*function)(void*), int by) {
+  if (function != nullptr) return function(thread);
+  char* tracing = static_cast<char*>(thread) + 44;
+  const int now = load<int>(tracing, 0) + by;
+  std::memcpy(tracing, &now, sizeof now);
+}
+
 constexpr int kFileInput = 257;  // Py_file_input
 
 }  // namespace
@@ -70,6 +79,8 @@ bool load_api(std::string* missing) {
   find("PyGC_Disable", &found.gc_disable);
   find("PyCode_Addr2Location", &found.code_location);
   find("PyGC_Enable", &found.gc_enable);
+  find("PyThreadState_EnterTracing", &found.enter_tracing);
+  find("PyThreadState_LeaveTracing", &found.leave_tracing);
   find("_PyRuntime", &found.runtime);
   api = found;
   return true;
@@ -214,6 +225,8 @@ Interpreter::Interpreter() {
   if (!interpreter_usable()) return;
   state_ = take_gil();
   held_ = true;
+  thread_ = api.PyGILState_GetThisThreadState();
+  count_tracing(thread_, api.enter_tracing, 1);
   api.PyErr_Fetch(&error_[0], &error_[1], &error_[2]);
   collector_was_on_ = disable_collector();
 }
@@ -222,6 +235,7 @@ Interpreter::~Interpreter() {
   if (!held_) return;
   if (collector_was_on_) enable_collector();
   api.PyErr_Restore(error_[0], error_[1], error_[2]);
+  count_tracing(thread_, api.leave_tracing, -1);
   api.PyGILState_Release(state_);
 }
 

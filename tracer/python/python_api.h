@@ -93,6 +93,8 @@ struct Api {
   int (*gc_disable)(void) = nullptr;     // from 3.10; else null
   int (*gc_enable)(void) = nullptr;
   int (*code_location)(Object*, int, int*, int*, int*, int*) = nullptr;  // from 3.11; else null
+  void (*enter_tracing)(void*) = nullptr;  // of a thread's state, from 3.11; else null
+  void (*leave_tracing)(void*) = nullptr;
   const void* runtime = nullptr;  // _PyRuntime, which from 3.13 begins with its debug offsets
 };
 extern Api api;
@@ -207,9 +209,9 @@ inline Object* return_none() {
 std::ptrdiff_t sequence_size(Object* sequence);
 Object* sequence_item(Object* sequence, std::ptrdiff_t index);
 
-// Takes the GIL for its lifetime, keeps the error indicator and holds the garbage collector off, so
-// that nothing of the program runs in the middle of an op because of us. False when the interpreter
-// is not there, going away, or stopped.
+// Takes the GIL for its lifetime, keeps the error indicator and holds the garbage collector and the
+// program's trace and profile functions off, so that nothing of the program runs in the middle of
+// an op because of us. False when the interpreter is not there, going away, or stopped.
 class Interpreter {
  public:
   Interpreter();
@@ -221,6 +223,7 @@ class Interpreter {
  private:
   bool held_ = false;
   bool collector_was_on_ = false;
+  void* thread_ = nullptr;
   int state_ = 0;
   Object* error_[3] = {nullptr, nullptr, nullptr};
 };
