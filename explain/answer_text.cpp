@@ -149,8 +149,9 @@ class Writer {
       const bool is_same =
           other.categories.front() == error.categories.front() &&
           std::equal(other.causes.begin(), other.causes.end(), error.causes.begin(),
-                     error.causes.end(),
-                     [](const Cause& a, const Cause& b) { return a.cause == b.cause; });
+                     error.causes.end(), [](const Cause& a, const Cause& b) {
+                       return a.cure == b.cure;
+                     });  // a.cause has its dtypes
       if (is_same && !other.message.empty()) return &other;
     }
     return nullptr;

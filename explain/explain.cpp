@@ -40,11 +40,38 @@ static std::optional<Dtype> dtype_of(std::string word) {
   return parse_dtype_in_words(word);
 }
 
-static std::vector<std::string> dtypes_of(const Sighting& sighting) {
+static bool is_dtype_name(std::string_view word) {
+  const auto dtype = parse_dtype(word);
+  return dtype && dtype_name(*dtype) == word;
+}
+
+// Calls named(word) for each word of a sentence of ours.
+template <typename Named>
+static void for_each_word(std::string_view text, Named&& named) {
+  while (!text.empty()) {
+    const size_t end = std::min(text.find_first_of(" ,.;:()/'"), text.size());
+    if (end > 0) named(text.substr(0, end));
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+}
+
+static std::vector<std::string> dtypes_in_holes(const Sighting& sighting) {
   std::vector<std::string> dtypes;
   for (const std::string& hole : sighting.holes) {
     if (const auto dtype = dtype_of(hole)) dtypes.push_back(dtype_name(*dtype));
   }
+  return dtypes;
+}
+
+// Those that the table's spelling names itself come first: "expected scalar type Long but found
+// {}".
+static std::vector<std::string> dtypes_of(const Sighting& sighting) {
+  std::vector<std::string> dtypes;
+  for_each_word(messages()[sighting.message].texts[sighting.spelling], [&](std::string_view word) {
+    if (is_dtype_name(word)) dtypes.emplace_back(word);
+  });
+  const std::vector<std::string> holes = dtypes_in_holes(sighting);
+  dtypes.insert(dtypes.end(), holes.begin(), holes.end());
   return dtypes;
 }
 
@@ -151,15 +178,40 @@ static bool is_on_its_device(const Cause& cause, const Context& context) {
          has_one_of(context.environment, cause.device);
 }
 
+static bool is_in(const std::vector<std::string>& dtypes, std::string_view name) {
+  return std::find(dtypes.begin(), dtypes.end(), name) != dtypes.end();
+}
+
+// "{half}" in a cause is the 16-bit dtype that the message names.
+static std::string with_half(std::string cause, const std::vector<std::string>& dtypes) {
+  constexpr std::string_view kMark = "{half}";
+  const bool half = is_in(dtypes, "Half"), bfloat16 = is_in(dtypes, "BFloat16");
+  const std::string_view named = half == bfloat16 ? "Half or BFloat16" : half ? "Half" : "BFloat16";
+  for (size_t at = cause.find(kMark); at != std::string::npos; at = cause.find(kMark, at))
+    cause.replace(at, kMark.size(), named);
+  return cause;
+}
+
+// Of a message that names two dtypes, a cause that tells of another one by its name is not the
+// cause.
+static bool contradicts(std::string_view cause, const std::vector<std::string>& dtypes) {
+  if (dtypes.size() < 2) return false;
+  const bool has_half = is_in(dtypes, "Half") || is_in(dtypes, "BFloat16");
+  bool names_another = false;
+  for_each_word(cause, [&](std::string_view word) {
+    const bool is_half = word == "{half}" || word == "half";
+    names_another |= is_half ? !has_half : is_dtype_name(word) && !is_in(dtypes, word);
+  });
+  return names_another;
+}
+
 static bool fits(const Cause& cause, const Context& context,
                  const std::vector<std::string>& dtypes) {
-  const auto is_named = [&](Dtype dtype) {
-    return std::find(dtypes.begin(), dtypes.end(), dtype_name(dtype)) != dtypes.end();
-  };
+  const auto is_named = [&](Dtype dtype) { return is_in(dtypes, dtype_name(dtype)); };
   const bool is_of_message =
       cause.messages.empty() || std::find(cause.messages.begin(), cause.messages.end(),
                                           context.message) != cause.messages.end();
-  return is_of_message &&
+  return is_of_message && !contradicts(cause.cause, dtypes) &&
          (cause.when.empty() || has_one_of(context.around, cause.when) ||
           has_one_of(context.sentence, cause.when)) &&
          (cause.dtypes.empty() || dtypes.empty() ||
@@ -193,7 +245,7 @@ static void add_causes(const Context& context, Explanation& out) {
     return weight_of(a, context) > weight_of(b, context);
   });
   for (Cause& cause : out.causes) {
-    cause.cause = with_dates(cause.cause);
+    cause.cause = with_half(with_dates(cause.cause), out.dtypes);
     cause.cure = with_dates(cause.cure);
   }
   for (const std::string& remedy : fault.hides) out.hides.push_back(with_dates(remedy));
@@ -255,7 +307,7 @@ static bool is_about_dtypes(const Sighting& sighting) {
   const Message& message = messages()[sighting.message];
   if (message.family == Family::kKernel)
     return sighting.holes.size() == 2 && dtype_of(sighting.holes[1]).has_value();
-  return message.least_dtypes == 0 || dtypes_of(sighting).size() >= message.least_dtypes;
+  return message.least_dtypes == 0 || dtypes_in_holes(sighting).size() >= message.least_dtypes;
 }
 
 // "RuntimeError: …" in the text's lines, the last one; empty where there is none.

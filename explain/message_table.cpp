@@ -13,8 +13,6 @@
 namespace dtypecheck::explain {
 namespace {
 
-constexpr size_t kShortestAnchor = 5;
-
 // "norm-mixed 3"
 std::pair<Category, double> lean_in(const Field& field, std::string_view text) {
   const std::string_view category = next_piece(text, ' ');

@@ -14,9 +14,25 @@ static bool is_decoration(std::string_view text, size_t at) {
   return second == 0x80 && third >= 0x98 && third <= 0x9f;
 }
 
+// ASCII for its full-width forms (U+FF01 to U+FF5E), which a Chinese or Japanese keyboard types,
+// and for CJK's blank, comma, full stop and brackets (U+3000 to U+3011), three bytes each; else 0.
+static char narrow(std::string_view text, size_t at) {
+  if (at + 2 >= text.size()) return 0;
+  const int place = (static_cast<unsigned char>(text[at + 1]) - 0xbc) * 64 +
+                    static_cast<unsigned char>(text[at + 2]) - 0x80;
+  if (text[at] == '\xef') return place >= 1 && place <= 0x5e ? static_cast<char>(' ' + place) : 0;
+  if (text[at] != '\xe3' || text[at + 1] != '\x80' || text[at + 2] > '\x91') return 0;
+  return text[at + 2] == '\x81' ? ',' : text[at + 2] == '\x82' ? '.' : ' ';
+}
+
 template <typename Emit>
 static void normalize(std::string_view text, Emit&& emit) {
   char last = 0;
+  const auto put = [&](char c, size_t at) {
+    if (c == ' ' && last == ' ') return;
+    last = c;
+    emit(c >= 'A' && c <= 'Z' ? static_cast<char>(c + ('a' - 'A')) : c, at);
+  };
   for (size_t i = 0; i < text.size(); ++i) {
     char c = text[i];
     if (c == '\'' || c == '"' || c == '`') continue;
@@ -24,10 +40,15 @@ static void normalize(std::string_view text, Emit&& emit) {
       i += 2;
       c = ' ';
     }
-    if (c == '\n' || c == '\r' || c == '\t' || c == '\0') c = ' ';
-    if (c == ' ' && last == ' ') continue;
-    last = c;
-    emit(c >= 'A' && c <= 'Z' ? static_cast<char>(c + ('a' - 'A')) : c, i);
+    // A wide bracket, comma or colon has its blank in itself.
+    if (const char narrowed = narrow(text, i)) {
+      if (narrowed == '(') put(' ', i);
+      put(narrowed, i);
+      i += 2;
+      if (std::string_view("),.:;").find(narrowed) != std::string_view::npos) put(' ', i);
+      continue;
+    }
+    put(c == '\n' || c == '\r' || c == '\t' || c == '\0' ? ' ' : c, i);
   }
 }
 

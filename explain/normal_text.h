@@ -1,6 +1,6 @@
 // normal_text.h: the form in which texts are compared: lower case, one blank for any run of white
-// space, no quotation marks, no box-drawing characters. People retype, wrap and decorate messages;
-// what is left is what they keep.
+// space, no quotation marks, no box-drawing characters, ASCII for its full-width forms. People
+// retype, wrap and decorate messages; what is left is what they keep.
 #pragma once
 
 #include <cstdint>

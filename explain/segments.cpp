@@ -112,10 +112,13 @@ bool is_heading(std::string_view line) {
 
 bool opens_environment(std::string_view line) {
   constexpr std::string_view kTitles =
-      "environment*|system info*|system information|versions|system configuration|hardware*|"
+      "environment*|system info*|optional dependencies*|system information|versions|system "
+      "configuration|hardware*|"
       "env info*|env|pip list|pip freeze|platform|collectenv*|my setup|specs|software versions";
   const std::string text = normal_text(line);
-  if (has_phrase(text, "collecting environment information*") || has_phrase(text, "nvidia-smi"))
+  if (has_one_of(text,
+                 "collecting environment information*|nvidia-smi|monai version|"
+                 "printing system config*|printing gpu config*"))
     return true;
   std::string letters = text;
   std::erase_if(letters, [](char c) { return c == '_'; });

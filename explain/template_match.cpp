@@ -90,15 +90,20 @@ std::optional<TemplateMatch> find_template_around(std::string_view text, std::st
   return match;
 }
 
-std::string_view anchor_of(std::string_view pattern) {
+static std::string_view longest_without(std::string_view marks, std::string_view pattern) {
   std::string_view longest;
   size_t begin = 0;
   while (begin < pattern.size()) {
-    const size_t end = std::min(pattern.find_first_of("{}'\"`", begin), pattern.size());
+    const size_t end = std::min(pattern.find_first_of(marks, begin), pattern.size());
     if (end - begin > longest.size()) longest = pattern.substr(begin, end - begin);
     begin = end + 1;
   }
   return longest;
+}
+
+std::string_view anchor_of(std::string_view pattern) {
+  const std::string_view narrow = longest_without("{}'\"`()[]:,", pattern);
+  return narrow.size() < kShortestAnchor ? longest_without("{}'\"`", pattern) : narrow;
 }
 
 }  // namespace dtypecheck::explain

@@ -22,8 +22,9 @@ std::optional<TemplateMatch> find_template(std::string_view text, std::string_vi
 std::optional<TemplateMatch> find_template_around(std::string_view text, std::string_view pattern,
                                                   size_t at);
 
-// The longest stretch of a pattern (as written) without a hole or a quotation mark: what a log is
-// searched for.
+// The longest stretch of a pattern (as written) without a hole and quotation marks, and, where that
+// is long enough, without marks that are also written full-width: what a log is searched for.
+inline constexpr size_t kShortestAnchor = 5;
 std::string_view anchor_of(std::string_view pattern);
 
 }  // namespace dtypecheck::explain

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <catch2/catch.hpp>
+#include <cctype>
+#include <cstring>
 #include <set>
 
 #include "explain/answer.h"
@@ -65,6 +67,96 @@ TEST_CASE("the place tells one sentence's faults apart") {
   CHECK(category_of(said + "\nthrown in our deform_conv CUDA extension") ==
         "custom-extension-data_ptr");
   CHECK(category_of(said + "\nF.grid_sample with a Float grid") == "promotion-cat-or-arith");
+}
+
+TEST_CASE("full-width marks are what they stand for") {
+  const Answer answer = answer_to(
+      "RuntimeError：Input type （float） and bias type （c10::Half） should be the same。");
+  REQUIRE(answer.errors.size() == 1);
+  CHECK(answer.errors[0].dtypes == std::vector<std::string>{"Float", "Half"});
+  CHECK(answer_to("expected scalar type 【Half】 but found 「Float」").errors.at(0).dtypes ==
+        std::vector<std::string>{"Half", "Float"});
+  CHECK(answer_to("mat1 and mat2 must have the same dtype，but got Float and Half")
+            .errors.at(0)
+            .operands.size() == 2);
+  CHECK(category_of("形状（2，3）与（4，5）不符。") == "");
+}
+
+TEST_CASE("what is missing before any dtype counts is another error") {
+  for (const char* text : {
+           "OSError: Error no file named model.fp16.safetensors found in directory /m/sdxl.",
+           "ValueError: You are trying to load the model files of the `variant=fp16`, but no such "
+           "modeling files are available.",
+           "TypeError: from_pretrained() got an unexpected keyword argument 'torch_dtype'",
+       }) {
+    INFO(text);
+    CHECK(answer_to(text).errors.empty());
+    CHECK_FALSE(answer_to(text).other_error.empty());
+  }
+  CHECK(category_of("Keyword arguments {'torch_dtype': torch.float16} are not expected by X and "
+                    "will be ignored.") == "loading-checkpoint-dtype");
+}
+
+TEST_CASE("a kernel for a newer card") {
+  const auto cause_of = [](std::string_view text) { return answer_to(text).errors.at(0).causes; };
+  const std::string ptxas = "ptxas x.ptx, line 9; error : Feature ";
+  const std::string bfloat16 = ptxas + "'.bf16' requires .target sm_80 or higher";
+  CHECK(cause_of(bfloat16).at(0).cause.find("the card has no BFloat16") == 0);
+  CHECK(category_of("Internal Triton PTX codegen error:\n" + bfloat16) == "library-limits-dtype");
+  CHECK(cause_of(ptxas + "'cvt with .e4m3x2/.e5m2x2' requires .target sm_89 or higher")
+            .at(0)
+            .cause.find("the card has no float8") == 0);
+  CHECK(category_of(ptxas + "'cp.async' requires .target sm_80 or higher") == "");
+}
+
+static std::vector<std::string> dtypes_named_in(const std::string& cause) {
+  std::vector<std::string> named;
+  for (const char* name : {"Half", "BFloat16", "Float", "Double", "Long", "Int", "Bool"}) {
+    const auto is_letter = [](char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0; };
+    for (size_t at = cause.find(name); at != std::string::npos; at = cause.find(name, at + 1)) {
+      const size_t end = at + std::strlen(name);
+      if ((at > 0 && is_letter(cause[at - 1])) || (end < cause.size() && is_letter(cause[end])))
+        continue;
+      named.emplace_back(name);
+      break;
+    }
+  }
+  return named;
+}
+
+TEST_CASE("no cause names a dtype beside the two of the message") {
+  const std::pair<const char*, const char*> pairs[] = {
+      {"Float", "BFloat16"}, {"Half", "Float"}, {"Double", "Float"}, {"Long", "Float"}};
+  size_t causes = 0;
+  for (const Message& message : messages()) {
+    for (std::string text : message.texts) {
+      for (const auto& [first, second] : pairs) {
+        std::string said = text;
+        size_t holes = 0;
+        for (size_t at = said.find("{}"); at != std::string::npos; at = said.find("{}"))
+          said.replace(at, 2, holes++ == 0 ? first : second);
+        for (const Explanation& error : answer_to("RuntimeError: " + said).errors) {
+          if (error.dtypes.size() < 2) continue;
+          for (const Cause& cause : error.causes) {
+            ++causes;
+            for (const std::string& name : dtypes_named_in(cause.cause)) {
+              INFO(said << " | " << cause.cause);
+              CHECK(std::find(error.dtypes.begin(), error.dtypes.end(), name) !=
+                    error.dtypes.end());
+            }
+          }
+        }
+      }
+    }
+  }
+  CHECK(causes > 500);
+  const auto first_cause = [](std::string_view text) {
+    return answer_to(text).errors.at(0).causes.at(0).cause;
+  };
+  CHECK(first_cause("expected scalar type Long but found Float").find("indices") == 0);
+  CHECK(first_cause("Index put requires the source and destination dtypes match, got BFloat16 for "
+                    "the destination and Float for the source.") ==
+        "the source was made in Float and the destination is BFloat16");
 }
 
 TEST_CASE("an update of a library is none of the weights") {

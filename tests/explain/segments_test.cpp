@@ -92,6 +92,22 @@ TEST_CASE("an environment changes no answer, and is no sign") {
   CHECK(answer_of(message + "requires torch>=2.4.1\n").torch_version.empty());
 }
 
+TEST_CASE("what MONAI prints of its configuration is no word") {
+  const std::string message = "RuntimeError: expected scalar type Half but found Float\n";
+  const std::string configuration =
+      "MONAI version: 1.3.0\nNumpy version: 1.24.4\n"
+      "MONAI flags: HAS_EXT = False, USE_COMPILED = False, USE_META_DICT = False\n"
+      "MONAI __file__: /usr/lib/python3/monai/__init__.py\n\n"
+      "Optional dependencies:\nITK version: NOT INSTALLED or UNKNOWN VERSION.\n\n"
+      "================================\nPrinting GPU config...\n"
+      "================================\nNum GPUs: 1\ncuDNN enabled: True\n"
+      "Library compiled for CUDA architectures: ['sm_50', 'sm_80', 'sm_90']\n";
+  const Answer bare = answer_of(message);
+  for (const std::string& text : {message + configuration, configuration + message})
+    CHECK(answer_of(text).errors.at(0).scores == bare.errors.at(0).scores);
+  CHECK(answer_of(message + "in our HAS_EXT build\n").errors.at(0).scores != bare.errors[0].scores);
+}
+
 TEST_CASE("what somebody called his environment is no word") {
   const auto words = [](std::string_view text) { return ReadText(text).words(); };
   CHECK(words("failed: /home/me/anaconda3/envs/vae/bin/python").find("vae") == std::string::npos);
