@@ -44,7 +44,8 @@ class Doctor(HookTest):
         self.assertEqual(lines["preload"], "works")
         self.assertIn(f"CPython {sys.version.split()[0]}", lines["python"])
         self.assertIn("train.py", lines["all well"])
-        self.assertLessEqual(len(result.out.splitlines()), 11)
+        others = result.out.count("is another torch")  # of the Python that runs this
+        self.assertLessEqual(len(result.out.splitlines()), 11 + others, result.out)
 
     def test_no_torch(self):
         self.environment["PYTHONPATH"] = ""
