@@ -3,6 +3,7 @@
 #include "cli/cure.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -48,6 +49,31 @@ std::string printable_lines(const std::string& text) {
   return out;
 }
 
+// A folder of somebody else's may say anything, and so may a file that he put into one.
+bool is_own(const std::string& input) {
+  const auto is_mine = [](const std::string& path) {
+    struct stat file{};
+    return ::stat(path.c_str(), &file) != 0 || file.st_uid == ::geteuid();
+  };
+  std::error_code error;
+  for (const fs::directory_entry& entry : fs::directory_iterator(input, error))
+    if (!is_mine(entry.path().string())) return false;
+  return is_mine(input);
+}
+
+// Who sees what it would do decides.
+void require_consent(const std::string& input, const std::string& what, const char* question,
+                     const char* else_do) {
+  if (is_own(input)) return;
+  if (!is_terminal(STDIN_FILENO))
+    throw InputError(fmt::format("{}: belongs to another user; {}", input, else_do));
+  fmt::print(stderr, "{}{} belongs to another user. {} [y/N] ", printable_lines(what),
+             printable(input), question);
+  std::string answer;
+  if (!std::getline(std::cin, answer) || (answer != "y" && answer != "yes"))
+    throw InputError("nothing was done");
+}
+
 class Session {
  public:
   Session(const CureCommand& command, const std::string& input)
@@ -77,8 +103,12 @@ class Session {
     if (!command_.program.empty())
       return {command_.program, fs::current_path().string(), how_it_ran()};
     const RunDescription description = read_run_description(input_);
-    if (fs::is_directory(description.folder))
+    if (fs::is_directory(description.folder)) {
+      require_consent(
+          input_, fmt::format("{}: {}", description.folder, fmt::join(description.command, " ")),
+          "Run this?", "give the command to run after --");
       return {description.command, description.folder, description.under};
+    }
     throw InputError(fmt::format(
         "{}: the folder that the program ran in does not exist any more; give the command after --",
         description.folder));
@@ -227,26 +257,13 @@ cures::ProvenChange change_of(const std::string& input) {
   return *std::move(change);
 }
 
-// A folder of somebody else's may say anything: who sees what it writes decides.
-void require_consent(const std::string& input, const std::string& diff) {
-  struct stat folder{};
-  if (::stat(input.c_str(), &folder) == 0 && folder.st_uid == ::geteuid()) return;
-  if (!is_terminal(STDIN_FILENO))
-    throw InputError(fmt::format("{}: belongs to another user; apply it on a terminal", input));
-  fmt::print(stderr, "{}{} belongs to another user. Write this? [y/N] ", printable_lines(diff),
-             printable(input));
-  std::string answer;
-  if (!std::getline(std::cin, answer) || (answer != "y" && answer != "yes"))
-    throw InputError("nothing was changed");
-}
-
 int apply(const std::string& input) {
   cures::ProvenChange change = change_of(input);
   cures::require_own(change, read_run_description(input));
   if (change.edits.empty())
     throw InputError(fmt::format("no file changes; run it as: {}", change.prompt));
   const std::string diff = cures::what_is_written(change);
-  require_consent(input, diff);
+  require_consent(input, diff, "Write this?", "apply it on a terminal");
   cures::apply(change);
   cures::write_proven_change(input, change);
   for (const auto& file : change.files)
@@ -258,6 +275,10 @@ int apply(const std::string& input) {
 int undo(const std::string& input) {
   cures::ProvenChange change = change_of(input);
   cures::require_own(change, read_run_description(input));
+  std::string files;
+  for (const auto& file : change.files)
+    if (!file.copy.empty()) files += fmt::format("{} from {}\n", file.file, file.copy);
+  require_consent(input, files, "Restore these?", "undo it on a terminal");
   cures::undo(change);
   cures::write_proven_change(input, change);
   for (const auto& file : change.files) say(printable(file.file) + " is restored");

@@ -362,8 +362,10 @@ class CureTest(unittest.TestCase):
         if os.geteuid() != 0:
             return  # who is not root gives no folder away
         place = {"cwd": source.parent}
-        os.chown(source.parent / "run", 12345, -1)
+        os.chown(source.parent / "run" / "cure.json", 12345, -1)
         self.assertIn("apply it on a terminal", self.cure("--apply", "run", status=2, **place).stderr)
+        os.chown(source.parent / "run", 12345, -1)
+        self.assertIn("give the command to run after --", self.cure("run", status=2, **place).stderr)
         terminal, own = pty.openpty()
         for answer, status, is_changed in (("n", 2, False), ("", 2, False), ("y", 0, True)):
             os.write(terminal, answer.encode() + b"\n")
@@ -371,10 +373,21 @@ class CureTest(unittest.TestCase):
             self.assertIn("run belongs to another user. Write this? [y/N]", asked)
             self.assertIn("+batch = torch.ones(2, 4, dtype=weight.dtype)", asked)
             self.assertEqual(source.read_text() != CRASH, is_changed)
+        self.assertIn("undo it on a terminal", self.cure("--undo", "run", status=2, **place).stderr)
+        for answer, status, is_changed in (("n", 2, True), ("y", 0, False)):
+            os.write(terminal, answer.encode() + b"\n")
+            asked = self.cure("--undo", "run", status=status, stdin=own, **place).stderr
+            self.assertIn("run belongs to another user. Restore these? [y/N]", asked)
+            self.assertIn(f"{source} from {source}.before-cure\n", asked)
+            self.assertEqual(source.read_text() != CRASH, is_changed)
+        os.write(terminal, b"n\n")
+        asked = self.cure("run", status=2, stdin=own, **place).stderr
+        self.assertIn("train.py\n", asked)
+        self.assertIn("run belongs to another user. Run this? [y/N] ", asked)
         os.close(terminal)
         os.close(own)
-        self.cure("--undo", "run", status=0, **place)
-        os.chown(source.parent / "run", os.geteuid(), -1)
+        for path in (source.parent / "run", *(source.parent / "run").iterdir()):
+            os.chown(path, os.geteuid(), -1)
 
     def test_all_sites_in_one_change_and_nothing_written(self):
         folder = self.folder / "sites"
