@@ -52,6 +52,11 @@ class Dump(tool.ToolTest):
         self.assertEqual(addmm["autocast_call"], "inner")
         self.assertEqual(addmm["autocast"], {"cpu": "BFloat16"})
 
+    def test_json_lines_say_which_processes_made_a_call(self):
+        self.write("ranks.trace", "process pid=7 rank=0\nop aten::relu self=Half[2] -> Half[2] count 7 by 0-1x3-4\nprocess pid=8 rank=1\n")
+        (call,) = map(json.loads, self.run_tool("dump", "ranks.trace", "--format", "jsonl").out.splitlines())
+        self.assertEqual(call["made_by"], [{"first": 0, "last": 1, "least": 3, "most": 4}])
+
     def test_time_line_without_times_is_an_order(self):
         self.write("nested.trace", "process pid=7\nop aten::linear input=Half[2] -> Half[2]\n"
                    "op aten::addmm self=Half[2] -> Half[2] parent #1\nop aten::t self=Half[2] -> Half[2] parent #1\n"

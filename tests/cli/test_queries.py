@@ -1,12 +1,9 @@
-"""The questions of docs/scale.md, asked of a database and of JSON lines that dump wrote."""
+"""The questions of docs/scale.md about one run, asked of the database that dump wrote."""
 
-import json
 import pathlib
 import re
 import sqlite3
 import unittest
-
-import duckdb
 
 import tool
 
@@ -22,9 +19,8 @@ process pid=8 rank=1 host=b libtorch=2.11.0 steps=3
 """
 
 
-def questions(dialect):
-    blocks = re.findall(r"^```sql(.*?)\n(.*?)^```", DOCS.read_text(), re.M | re.S)
-    return [text for kind, text in blocks if kind.strip() == dialect]
+def questions():
+    return re.findall(r"^```sql\n(.*?)^```", DOCS.read_text(), re.M | re.S)
 
 
 class Sqlite(tool.ToolTest):
@@ -40,7 +36,7 @@ class Sqlite(tool.ToolTest):
         return self.database.execute(sql).fetchall()
 
     def test_ten_questions(self):
-        answers = [self.ask(question) for question in questions("")]
+        answers = [self.ask(question) for question in questions()]
         self.assertEqual(len(answers), 10)
         self.assertEqual(answers[0], [("Float", 1)])
         self.assertEqual(answers[1], [("net.norm",)])
@@ -69,28 +65,6 @@ class Sqlite(tool.ToolTest):
 
     def test_a_file_that_cannot_be_written(self):
         self.assert_one_line(self.run_tool("dump", "run.trace", "--format", "sqlite", "-o", "none/run.db"), "none/run.db")
-
-
-class DuckDb(tool.ToolTest):
-    def test_questions(self):
-        self.write("run.trace", RUN)
-        done = self.run_tool("dump", "run.trace", "--format", "jsonl", "-o", "run.jsonl")
-        self.assertEqual((done.status, done.err), (0, ""))
-        lines = [json.loads(line) for line in (self.work / "run.jsonl").read_text().splitlines()]
-        self.assertEqual(lines[0]["made_by"], [{"first": 0, "last": 1, "least": 3, "most": 3}])
-        connection = duckdb.connect()
-        self.addCleanup(connection.close)
-
-        def ask(text):
-            for name in ("run.jsonl", "run.parquet"):
-                text = text.replace(f"'{name}'", f"'{self.work / name}'")
-            return connection.execute(text).fetchall()
-
-        modules, parquet = questions("duckdb")
-        self.assertEqual(ask(modules), [("net", "BFloat16", 2), ("net", "Float", 1), ("net", "Half", 1),
-                                        ("net.norm", "Float", 1)])
-        self.assertEqual(dict(ask(parquet)), {"aten::_to_copy": 3, "aten::add_": 3, "aten::linear": 2,
-                                              "aten::layer_norm": 1})
 
 
 if __name__ == "__main__":
