@@ -31,11 +31,13 @@ class FullFinding {
   Lines advice() {
     const Fix fix = fix_of(report_, finding_);
     if (fix.text.empty()) return {};
-    say_labelled(fix.label, fix.text);
-    const std::string code = code_at(report_, changed_line());
+    say_labelled(fix.label, with_short_words(fix.text));  // whole above
+    const SourceLine line = changed_line();
+    const std::string code = code_at(report_, line);
+    const bool names_it = fix.text.find(place(report_, line)) != std::string::npos;
     if (!finding_.diff.empty())
       add_all(first_change());
-    else if (!code.empty())
+    else if (!code.empty() && names_it)
       add("    " + fitted_start(report_, code, columns_ - 4));
     return std::move(lines_);
   }
@@ -61,6 +63,18 @@ class FullFinding {
 
  private:
   void add(const std::string& line) { lines_.push_back(indent_.spaces() + line); }
+
+  // A parameter's name may be wider than a terminal.
+  std::string with_short_words(std::string_view text) const {
+    std::string out;
+    while (!text.empty()) {
+      const size_t end = std::min(text.find_first_of(" \n"), text.size());
+      out += shorten(text.substr(0, end), columns_ - 8);
+      if (end < text.size()) out += text[end];
+      text.remove_prefix(std::min(end + 1, text.size()));
+    }
+    return out;
+  }
 
   void say_what() {
     const std::string severity = indent_.lead + std::string(severity_name(finding_.severity));

@@ -123,6 +123,21 @@ TEST_CASE("a terminal that the report scrolls out of ends in the verdict and the
   CHECK_THAT(advised[height - 1], StartsWith("1 error, 0 warnings"));
   CHECK_THAT(advised[height], StartsWith("  try   run the UNet under autocast"));
 
+  // The line is shown where the advice names it; a name that is wider than the terminal is cut.
+  Finding& finding = report.findings.front();
+  const std::string advice = finding.fix, name = std::string(60, 'x') + "." + std::string(60, 'y');
+  finding.fix = "cast emb to Half, train.py:1042";
+  finding.cures = {{.where = {"train.py", 1042, "main"}, .text = finding.fix}};
+  CHECK(lines_of(written(report, "text")).back() == "    emb = emb.to(weight_dtype)");
+  finding.fix = finding.cures.front().text = "make " + name + " in Half";
+  const auto cut = lines_of(written(report, "text"));
+  CHECK(cut.back().find(" in Half") != std::string::npos);
+  for (size_t i = row_of(cut, "1 error, 0 warnings"); i < cut.size(); ++i)
+    CHECK(cut[i].find(name) == std::string::npos);
+  CHECK(written(report, "text").find(name) != std::string::npos);
+  finding.fix = advice;
+  finding.cures.clear();
+
   // The first line that changes is that of the file which the finding is in.
   report.findings.front().proof = "proven";
   report.findings.front().diff =
