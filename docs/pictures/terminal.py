@@ -1,6 +1,6 @@
-"""What a terminal of 80 x 24 shows when a training has died under `dtypecheck trace`: terminal.py DTYPECHECK, as page.py
+"""A picture of what a terminal of 80 x 24 shows: terminal.py DTYPECHECK NAME WORD…, as page.py, makes terminal-NAME.png.
 
-The program is the SDXL example with its UNet in Half. terminal.png is a rendering of what was written to a pseudo-terminal.
+It is a rendering of what `dtypecheck WORD…` wrote to a pseudo-terminal, run in the folder that one is in.
 """
 
 import fcntl
@@ -10,7 +10,6 @@ import pathlib
 import pty
 import re
 import struct
-import subprocess
 import sys
 import tempfile
 import termios
@@ -21,6 +20,7 @@ ROWS, COLUMNS = 24, 80
 STYLE = "body { margin: 0; padding: 14px; background: #16181d; color: #d6d9de; width: max-content; } " \
     "pre { margin: 0; font: 15px/1.35 'DejaVu Sans Mono', monospace; } " \
     ".s1 { font-weight: bold; } .s2 { color: #8b919b; } .s31 { color: #ff7d74; } .s33 { color: #eaa94f; } .s35 { color: #d6a5ee; } .s36 { color: #7fbcf3; }"
+OVERWRITTEN = re.compile(r"[^\n]*\r\x1b\[K")  # a line that tells how far it is
 ESCAPES = re.compile(r"\x1b\]8;[^\x1b]*\x1b\\|\x1b\[[0-9;]*[A-Za-ln-z]|\r")
 
 
@@ -39,7 +39,7 @@ def written_on_a_terminal(command, folder):
         except OSError:  # its end
             break
     os.waitpid(pid, 0)
-    return ESCAPES.sub("", text.decode("utf-8", "replace"))
+    return ESCAPES.sub("", OVERWRITTEN.sub("", text.decode("utf-8", "replace")))
 
 
 def row_as_html(row):
@@ -55,21 +55,22 @@ def screen(text):
     return "\n".join([*map(row_as_html, rows), "$ <span style='background: #d6d9de'> </span>"])
 
 
-def main(tool):
-    with tempfile.TemporaryDirectory() as name:
-        folder = pathlib.Path(name)
-        subprocess.run([sys.executable, page.EXAMPLE / "make_tiny_sdxl.py", folder / "tiny"], check=True, stdout=subprocess.DEVNULL)
-        (folder / "train.py").write_bytes((page.EXAMPLE / "train.py").read_bytes())
-        text = written_on_a_terminal([tool, "trace", "--", sys.executable, *page.TRAIN, *page.RUNS["failing"]], folder)
-        (folder / "terminal.html").write_text(f"<!doctype html><meta charset=utf-8><style>{STYLE}</style><pre>{screen(text)}</pre>")
+def save(text, name):
+    with tempfile.NamedTemporaryFile("w", suffix=".html") as file:
+        file.write(f"<!doctype html><meta charset=utf-8><style>{STYLE}</style><pre>{screen(text)}</pre>")
+        file.flush()
         browser = page.browser()
         try:
-            browser.get((folder / "terminal.html").as_uri())
+            browser.get(pathlib.Path(file.name).as_uri())
             page.save(browser.find_element("css selector", "body").screenshot_as_png, "terminal")
         finally:
             browser.quit()
-        (page.HERE / "page-terminal.png").rename(page.HERE / "terminal.png")
+    (page.HERE / "page-terminal.png").rename(page.HERE / name)
+
+
+def main(tool, name, *words):
+    save(written_on_a_terminal([tool, *words], "."), f"terminal-{name}.png")
 
 
 if __name__ == "__main__":
-    main(str(pathlib.Path(sys.argv[1]).resolve()))
+    main(str(pathlib.Path(sys.argv[1]).resolve()), *sys.argv[2:])
