@@ -375,6 +375,16 @@ void call_and_follow(PretendedCall& call) {
   if (!is_computed) fill_with_neutral(call, written);
 }
 
+// What it gives is written when the outermost call ends. Until then it is not known, though another
+// tensor that was may have lain there.
+void call_inside(PretendedCall& call) {
+  const std::vector<IValue> arguments = call.arguments().vec();
+  call.run();
+  const Written written = written_by(call, arguments);
+  if (written.returned && written.is_plain && !share_memory(written, arguments))
+    set_known(written.tensors, false);
+}
+
 }  // namespace
 
 void call_on_pretended_gpu(const c10::OperatorHandle& op, c10::DispatchKeySet below,
@@ -382,8 +392,8 @@ void call_on_pretended_gpu(const c10::OperatorHandle& op, c10::DispatchKeySet be
   PretendedCall call(op, below, stack, state, run_op);
   if (is_left_out(call)) return leave_out(call);
   if (!call.needs_grad && has_size_of_values(call) && answer_from_host(call)) return;
-  if (!call.has_cuda || !call.is_plain || call.facts.is_view || state->in_pretended_call)
-    return call.run();
+  if (!call.has_cuda || !call.is_plain || call.facts.is_view) return call.run();
+  if (state->in_pretended_call) return call_inside(call);
   call_and_follow(call);
 }
 
