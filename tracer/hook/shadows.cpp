@@ -440,7 +440,9 @@ bool move_shadows(ShadowCall& call, const c10::OperatorHandle& handle,
   if (sources.empty()) return false;
   handle.callBoxed(&stack);
   if (stack.size() != 1 || !stack[0].isTensor()) return false;
-  const Tensor from = part_of(stack[0].toTensor()).contiguous();
+  const Tensor part = part_of(stack[0].toTensor());
+  if (!part.defined()) return false;
+  const Tensor from = part.contiguous();
   call.right = at::zeros(from.sizes(), at::kDouble);
   call.is_right = at::zeros(from.sizes(), at::kBool);
   const int64_t* place = from.data_ptr<int64_t>();
@@ -827,9 +829,10 @@ void judge(ShadowCall& call, const ShadowCall& before, const Frame& frame, const
 void compute(ShadowCall& call, const Frame& frame, const c10::OperatorHandle& handle,
              const std::vector<IValue>& outputs) {
   if (call.is_moved) {
-    const Tensor actual = in_double(part_of(outputs.at(0).toTensor()));
+    const Tensor part = part_of(outputs.at(0).toTensor());
+    if (!part.defined()) return;
     return judge(call, call, frame, outputs[0].toTensor(),
-                 at::where(call.is_right, call.right, actual));
+                 at::where(call.is_right, call.right, in_double(part)));
   }
   const ShadowCall before = call;  // in-place ops write to what is on the stack
   if (call.is_narrowed) {          // the source itself is what should come out
