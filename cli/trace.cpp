@@ -20,6 +20,7 @@
 #include "platform/install_paths.h"
 #include "platform/output.h"
 #include "platform/overlay.h"
+#include "platform/printable.h"
 #include "platform/program.h"
 #include "platform/progress.h"
 #include "platform/terminal.h"
@@ -46,6 +47,32 @@ static std::string values_option(std::string steps) {
   return "values=" + steps;
 }
 
+// They are parts of one option of the tracer's.
+static void check_module_names(const std::vector<std::string>& names) {
+  for (const std::string& name : names) {
+    if (name.empty() || name.find_first_of(",+ \t\n") != name.npos)
+      throw InputError(fmt::format(
+          "--in-float {}: expected a module as the reports call it, as in unet.mid_block",
+          printable(name)));
+  }
+}
+
+// Of those that --in-float names, each that no op was called in.
+static void say_what_was_in_float(const TraceCommand& command, const Run& run) {
+  if (command.in_float.empty()) return;
+  for (const std::string& name : command.in_float) {
+    const bool was_called =
+        std::any_of(run.calls.begin(), run.calls.end(), [&](const OpCall& call) {
+          const std::string& module = call.site.module;
+          return module.starts_with(name) &&
+                 (module.size() == name.size() || module[name.size()] == '.');
+        });
+    if (!was_called)
+      say(fmt::format("--in-float {}: no op was called in a module of this name", printable(name)));
+  }
+  say("the results of this run are not those of the program: --in-float computed modules in Float");
+}
+
 // tracer/protocol.md
 static Environment tracer_environment(const TraceCommand& command, const RunFolder& folder,
                                       const std::string& hooks) {
@@ -58,6 +85,8 @@ static Environment tracer_environment(const TraceCommand& command, const RunFold
   if (command.nudge) options.push_back("nudge");
   if (command.timeline > 0) options.push_back(fmt::format("timeline={}", command.timeline));
   if (command.fix) options.push_back("fix");
+  if (!command.in_float.empty())
+    options.push_back(fmt::format("in-float={}", fmt::join(command.in_float, "+")));
   options.insert(options.end(), command.hook_options.begin(), command.hook_options.end());
 
   Environment environment = current_environment();
@@ -176,6 +205,7 @@ static int report_on(const TraceCommand& command, const RunFolder& folder, const
     say_what_was_recorded(recorded, folder);
   else
     write_trace_report(report, command, recorded, folder);
+  say_what_was_in_float(command, recorded.run);
   if (!report.results_valid())
     say("the results of this run are not valid: --keep-going cast operands so that it could go on");
   if (command.conclude) return command.conclude(recorded, report, end);
@@ -228,6 +258,7 @@ int run_traced(const TraceCommand& command) {
   if (command.program.empty()) {
     throw InputError("no program to trace; for example dtypecheck trace -- python train.py");
   }
+  check_module_names(command.in_float);
   const std::string program = find_program(command.program.front());
   const std::string obstacle = why_not_traceable(program);
   check_report_options(command);
@@ -269,12 +300,23 @@ static std::function<int()> set_up(Options& options) {
                 "set the random numbers that the program draws on the CPU off in their last bits: "
                 "what it prints then is as far off as rounding alone makes it")
       .needs(keep_going);
+  const Option fix =
+      options
+          .add_flag(
+              "--fix", command->fix,
+              "compute in Float, and round once, what LibTorch refuses for its dtypes or does "
+              "slowly in Half; the results are valid")
+          .excludes(steady)
+          .excludes(keep_going);
   options
-      .add_flag("--fix", command->fix,
-                "compute in Float, and round once, what LibTorch refuses for its dtypes or does "
-                "slowly in Half; the results are valid")
+      .add("--in-float", command->in_float,
+           "compute this module and all in it in Float, from its call to its end; it changes the "
+           "program's results; may be given several times")
+      .type("MODULE")
+      .one_each()
       .excludes(steady)
-      .excludes(keep_going);
+      .excludes(keep_going)
+      .excludes(fix);
   options.add_flag(
       "--values", command->values, kUsualSteps,
       "record digests of what each op call was given and gave, for dtypecheck diff: in "
@@ -316,7 +358,8 @@ extern const Command trace_command = {
         "bf16\n"
         "  dtypecheck trace --check-values --fail-on error -- ./libtorch_trainer\n"
         "  dtypecheck trace --values -- python train.py --mixed_precision bf16\n"
-        "  dtypecheck trace --fix -- python train.py --mixed_precision fp16\n",
+        "  dtypecheck trace --fix -- python train.py --mixed_precision fp16\n"
+        "  dtypecheck trace --in-float unet.mid_block -- python train.py --mixed_precision bf16\n",
     .set_up = set_up,
     .is_configured = true,
 };

@@ -22,6 +22,7 @@ struct TraceCommand {
   uint32_t timeline = 0;
   bool keep_going = false;
   bool fix = false;
+  std::vector<std::string> in_float;  // modules
   bool no_report = false;
   bool nudge = false;
   bool discard_writes = false;

@@ -33,6 +33,10 @@ class Recorded(RecordedTest):
         for (facts,) in (self.hold("fix", fixed, status=1), self.hold("keep_going", kept_going, status=1)):
             self.assertEqual((facts["uncaught"], facts["exit.status"]), ("ValueError: on purpose", "1"))
 
+    def test_in_float(self):
+        (facts,) = self.hold("in_float", self.traced("in_float.py", "bfloat16", options=["--in-float", "net.head"]))
+        self.assertEqual(facts["in-float"], "net.head")
+
     def test_preflight(self):
         (facts,) = self.hold("preflight", self.preflown(TESTS / "preflight" / "programs" / "clean.py", "bf16"))
         self.assertEqual(facts["pretended.gpu"], "sm_80 (A100)")

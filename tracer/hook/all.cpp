@@ -28,6 +28,7 @@
 #include "tracer/keep_going/call.cpp"
 #include "tracer/keep_going/fallback.cpp"
 #include "tracer/keep_going/fix.cpp"
+#include "tracer/keep_going/in_float.cpp"
 #include "tracer/keep_going/kernels.cpp"
 #include "tracer/keep_going/known_values.cpp"
 #include "tracer/keep_going/op_facts.cpp"

@@ -14,6 +14,7 @@
 #include "tracer/hook/describe.h"
 #include "tracer/hook/pretended.h"
 #include "tracer/hook/tracer.h"
+#include "tracer/keep_going/in_float.h"
 
 namespace dtypecheck {
 namespace tracer {
@@ -74,6 +75,7 @@ void write_facts_at_start() {
   write_fact(FactKey::kExecutable, link_target("/proc/self/exe"));
   write_fact(FactKey::kFolder, link_target("/proc/self/cwd"));
   write_fact(FactKey::kLibtorchPath, tracer.stage1->libtorch_path);
+  if (tracer.options.in_float) write_fact(FactKey::kInFloat, keep_going::modules_in_float());
   write_pretended_facts();
   write_variables();
 }

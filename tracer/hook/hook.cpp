@@ -30,6 +30,7 @@
 #include "tracer/hook/tracer.h"
 #include "tracer/hook/values.h"
 #include "tracer/hook/weight_moves.h"
+#include "tracer/keep_going/in_float.h"
 #include "tracer/keep_going/keep_going.h"
 #include "tracer/native/native_sites.h"
 #include "tracer/preload/stage1.h"
@@ -85,6 +86,7 @@ void read_options(const char* options) {
   tracer.options.fix = has_option(options, "fix");
   tracer.options.keep_going = tracer.options.fix || has_option(options, "keep-going");
   tracer.options.nudge = has_option(options, "nudge");
+  tracer.options.in_float = keep_going::read_in_float(options);
   tracer.options.pretended = has_option(options, "pretended");
   tracer.options.most_steps = number_of_option(options, "most-steps");
   tracer.options.timeline_steps = number_of_option(options, "timeline");
@@ -234,7 +236,8 @@ extern "C" __attribute__((visibility("default"))) int dtypecheck_hook_start(
     start_python();
     tracer.python ? native::start_below_python() : native::start();
     if (!open_file()) return 1;
-    if (tracer.options.keep_going || tracer.options.pretended) start_keep_going();
+    if (tracer.options.keep_going || tracer.options.in_float || tracer.options.pretended)
+      start_keep_going();
     fill_header();
     write_facts_at_start();
     tracer.data_worker = python::in_data_worker();

@@ -58,6 +58,9 @@ class SequenceRing {
 };
 
 struct ShadowCall;
+namespace keep_going {
+struct FloatRegion;
+}
 
 // What each op asks for comes first.
 struct alignas(128) ThreadState {
@@ -87,6 +90,7 @@ struct alignas(128) ThreadState {
   int data_depth = 0;
   ShadowCall* shadow_call = nullptr;  // of the outermost op, while it runs
   void* attempt = nullptr;            // --keep-going: the innermost call that is being tried
+  keep_going::FloatRegion* in_float = nullptr;  // --in-float: inside of such a module
   python::Top top_after_node;
   uint8_t regions[kMaxRegions] = {};
   ThreadState* next = nullptr;  // all states ever made

@@ -21,6 +21,7 @@ struct Options {
   bool values = false;      // digests of them
   bool keep_going = false;  // with fix as well: both stand in the dispatcher
   bool fix = false;
+  bool in_float = false;        // some modules compute in Float
   bool nudge = false;           // with keep_going: drawn numbers are off in their last bits
   bool pretended = false;       // on a GPU that computes nothing
   uint32_t most_steps = 0;      // the program is ended after so many; 0: it is not

@@ -56,6 +56,9 @@ bool repair(Call& call);
 bool serve(Call& call);
 // As it was repaired before, without the exception. False: it was not, or it failed this time.
 bool repair_as_before(Call& call);
+// The call with its floating operands in that dtype; what it writes is rounded back, its results
+// stay as they come.
+void run_with_casts(Call& call, c10::ScalarType dtype);
 
 }  // namespace keep_going
 }  // namespace tracer

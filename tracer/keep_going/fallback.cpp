@@ -5,6 +5,7 @@
 #include "tracer/hook/tracer.h"
 #include "tracer/keep_going/call.h"
 #include "tracer/keep_going/fix.h"
+#include "tracer/keep_going/in_float.h"
 #include "tracer/keep_going/keep_going.h"
 #include "tracer/keep_going/known_values.h"
 #include "tracer/keep_going/python_side.h"
@@ -222,6 +223,11 @@ void run_nudged(const c10::OperatorHandle& op, c10::DispatchKeySet below,
 void run_and_repair(const c10::OperatorHandle& op, c10::DispatchKeySet below,
                     torch::jit::Stack* stack, ThreadState* state) {
   const DtypeMix mix = DtypeMix::of(torch::jit::last(*stack, op.schema().arguments().size()));
+  if (tracer.options.in_float) {
+    if (!state->in_float) return op.redispatchBoxed(below, stack);
+    Call call(op, below, stack, state, mix);
+    return run_in_float(call);
+  }
   const OpFacts& facts = facts_of(op);
   if (facts.draws && tracer.options.nudge) return run_nudged(op, below, stack);
   const bool may_fail = mix.may_fail() || may_be_integers(mix, facts);
@@ -268,9 +274,8 @@ bool start(std::string* why_not) {
     key = c10::DispatchKey::TESTING_ONLY_GenericWrapper;
   } else {
     *why_not =
-        "--keep-going, --fix or preflight's values are off: another tool has taken the dispatch "
-        "keys it needs "
-        "(TESTING_ONLY_Generic…)";
+        "--keep-going, --fix, --in-float or preflight's values are off: another tool has taken the "
+        "dispatch keys it needs (TESTING_ONLY_Generic…)";
     return false;
   }
   below_key = c10::DispatchKeySet(c10::DispatchKeySet::FULL_AFTER, key);

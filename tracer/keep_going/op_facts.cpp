@@ -93,6 +93,7 @@ const OpFacts* learn_facts(const c10::OperatorHandle& op) {
   const uint64_t known = ops::facts_of(schema.name());
   facts->only_first_result = (known & ops::kStatistics) != 0;
   facts->overwrites = (known & ops::kOverwrites) != 0;
+  facts->casts = (known & ops::kCast) != 0;
   facts->multiplies = (known & ops::kMultiplies) != 0;
   facts->can_be_served = says_all(schema, known);
   facts->kernel = kernel_form(schema);

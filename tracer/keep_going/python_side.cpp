@@ -5,6 +5,7 @@
 #include "tracer/hook/keyed_table.h"
 #include "tracer/hook/throws.h"
 #include "tracer/hook/tracer.h"
+#include "tracer/keep_going/in_float.h"
 #include "tracer/python/python_api.h"
 #include "tracer/python/python_sites.h"
 #include "tracer/python/tensors.h"
@@ -247,6 +248,7 @@ void install_python_side(ThreadState* state) {
   if (!interpreter || !torch_is_imported()) return;
   if (python_side_missing.exchange(0) <= 0) return;  // another thread was faster
   if (tracer.options.pretended && !map_weights()) python::api.PyErr_Clear();
+  if (tracer.options.in_float && !watch_modules_in_float()) python::api.PyErr_Clear();
   if (tracer.options.keep_going && !let_refusals_through()) python::api.PyErr_Clear();
 }
 

@@ -139,6 +139,11 @@ c10::IValue result_as(const c10::IValue& result, c10::ScalarType computed_in,
   return cast(result, wanted);
 }
 
+void return_written(Call& call) {
+  for (const WrittenResult& same : call.facts.written_results)
+    (*call.stack)[call.base + same.result] = call.arguments[same.argument];
+}
+
 void finish_results(Call& call, c10::ScalarType computed_in) {
   const c10::ScalarType wanted = activation_dtype(call);
   const int asked = call.facts.asked_dtype;
@@ -151,8 +156,7 @@ void finish_results(Call& call, c10::ScalarType computed_in) {
     c10::IValue& result = (*call.stack)[call.base + i];
     result = result_as(result, computed_in, wanted);
   }
-  for (const WrittenResult& same : call.facts.written_results)
-    (*call.stack)[call.base + same.result] = call.arguments[same.argument];
+  return_written(call);
 }
 
 // Autograd nodes that the casts made belong to the line of the op: backward finds it by their
@@ -165,21 +169,26 @@ void note_sequences(const Call& call) {
     ring->set(sequence, call.site());
 }
 
+void run_cast(Call& call, const Arguments& given, c10::ScalarType dtype) {
+  Arguments cast_ones;
+  {
+    const BusyScope ours(call.state);
+    cast_ones = cast_arguments(call, given, dtype);
+  }
+  call.put_back(cast_ones);
+  note_sequences(call);
+  call.run();
+  const BusyScope ours(call.state);
+  write_all_back(call, cast_ones);
+}
+
 // The first exception is the one that the program is to see; but what refuses nothing (a checkpoint
 // that has recomputed enough) goes its way.
 bool call_with(Call& call, const Arguments& given, c10::ScalarType dtype) {
   PythonError refusal;
   try {
-    Arguments cast_ones;
-    {
-      const BusyScope ours(call.state);
-      cast_ones = cast_arguments(call, given, dtype);
-    }
-    call.put_back(cast_ones);
-    note_sequences(call);
-    call.run();
+    run_cast(call, given, dtype);
     const BusyScope ours(call.state);
-    write_all_back(call, cast_ones);
     if (dtype != c10::ScalarType::Undefined) finish_results(call, dtype);
     note_sequences(call);
     return true;
@@ -311,6 +320,12 @@ bool repair_floats(Call& call) {
 }
 
 }  // namespace
+
+void run_with_casts(Call& call, c10::ScalarType dtype) {
+  run_cast(call, call.arguments, dtype);
+  return_written(call);
+  note_sequences(call);
+}
 
 bool serve(Call& call) {
   const c10::ScalarType widest = promoted(call);
