@@ -1,5 +1,9 @@
 // dtypecheck diff: what changed dtype between two runs, or between a lockfile and a run; or, of
 // runs recorded with --values, where their numbers part.
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <filesystem>
 #include <memory>
@@ -8,11 +12,17 @@
 #include "cli/exit_status.h"
 #include "cli/report_options.h"
 #include "compare/compare.h"
+#include "platform/child.h"
 #include "platform/error.h"
 #include "platform/files.h"
+#include "platform/install_paths.h"
 #include "platform/output.h"
+#include "platform/overlay.h"
+#include "platform/progress.h"
+#include "platform/temporary_folder.h"
 #include "reports/judging/lock_diff.h"
 #include "reports/judging/recorded_run.h"
+#include "trace/run_folder.h"
 
 namespace dtypecheck::cli {
 
@@ -23,6 +33,7 @@ struct DiffCommand {
   bool all = false;
   bool values = false;
   bool dtypes = false;
+  bool bisect = false;
 };
 
 struct Side {
@@ -62,13 +73,72 @@ static bool has_values(const std::string& path) {
 }
 
 static bool compares_values(const DiffCommand& command) {
-  if (command.values) return true;
+  if (command.values || command.bisect) return true;
   return !command.dtypes && has_values(command.before) && has_values(command.after);
 }
 
+// The program of a run once more, to its end: with some modules in Float and digests of one step.
+// What it prints and, where the system can cover its folders, what it writes is thrown away.
+static std::vector<DigestedProcess> run_in_float(const RunDescription& description,
+                                                 const std::vector<std::string>& modules,
+                                                 uint32_t step) {
+  const TemporaryFolder folder("bisect");
+  const std::string run = folder.path() + "/run", errors = folder.path() + "/errors";
+  std::vector<std::string> command = {
+      own_executable(), "trace", fmt::format("--values={}", step), "--no-report", "--no-gpu",
+      "--out",          run};
+  if (why_not_covered(description.folder).empty()) command.push_back("--discard-writes");
+  for (const std::string& module : modules) command.insert(command.end(), {"--in-float", module});
+  command.push_back("--");
+  command.insert(command.end(), description.command.begin(), description.command.end());
+  const Descriptor out(::open("/dev/null", O_WRONLY | O_CLOEXEC));
+  const Descriptor err(::open(errors.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600));
+  const Progress progress(fmt::format("running it with {} in Float", fmt::join(modules, ", ")));
+  const ChildEnd end =
+      run_child(command.front(), command, current_environment(), {out, err}, [&]() -> std::string {
+        return ::chdir(description.folder.c_str()) == 0
+                   ? ""
+                   : description.folder + ": it cannot be run there any more";
+      });
+  if (end.signal != 0) throw InputError("interrupted; nothing was found");
+  try {
+    return read_digests(run);
+  } catch (const InputError&) {
+    throw InputError(fmt::format("{} with --in-float recorded nothing: {}",
+                                 description.command.front(),
+                                 read_file_if_any(errors, 4096).value_or("")));
+  }
+}
+
+static compare::Bisection bisect(const DiffCommand& command, const compare::Comparison& comparison,
+                                 const std::vector<DigestedProcess>& before,
+                                 const std::vector<DigestedProcess>& after) {
+  if (!comparison.inputs.agree())
+    throw InputError(fmt::format(
+        "{} and {} did not begin alike, so no module need be the cause: dtypecheck diff says what "
+        "to set",
+        command.before, command.after));
+  const RunDescription description = read_run_description(command.after);
+  if (!description.under.empty())
+    throw InputError(
+        fmt::format("{} was recorded by dtypecheck {}; --bisect wants one of "
+                    "dtypecheck trace",
+                    command.after, description.under.front()));
+  const auto& likely = comparison.places.empty() ? comparison.rounding : comparison.places;
+  return compare::bisect(compare::main_process(before, command.before),
+                         compare::main_process(after, command.after), comparison.steps,
+                         likely.empty() ? "" : likely.front().site.module,
+                         [&](const std::vector<std::string>& modules, uint32_t step) {
+                           return run_in_float(description, modules, step);
+                         });
+}
+
 static int run_on_values(const DiffCommand& command) {
-  const compare::Comparison comparison = compare::compare_values(
-      read_digests(command.before), read_digests(command.after), command.before, command.after);
+  const std::vector<DigestedProcess> before = read_digests(command.before),
+                                     after = read_digests(command.after);
+  compare::Comparison comparison =
+      compare::compare_values(before, after, command.before, command.after);
+  if (command.bisect) comparison.bisection = bisect(command, comparison, before, after);
   Output output = open_output(command.output);
   output.stream() << (command.json
                           ? to_json(comparison, command.before, command.after)
@@ -107,8 +177,15 @@ static std::function<int()> set_up(Options& options) {
       "--values", command->values,
       "compare numbers, by the digests of trace --values: the first op that adds more than it was "
       "given; default where both have them");
-  options.add_flag("--dtypes", command->dtypes, "compare dtypes, though both have digests")
-      .excludes(values);
+  const Option dtypes =
+      options.add_flag("--dtypes", command->dtypes, "compare dtypes, though both have digests")
+          .excludes(values);
+  options
+      .add_flag("--bisect", command->bisect,
+                "run the program of NEW again and again, with modules in Float (trace --in-float): "
+                "the fewest that bring what it ends in, its loss, as near to that of OLD as its "
+                "dtypes round")
+      .excludes(dtypes);
   options.add("-o,--output", command->output, "file for what differs; default: standard output")
       .type("FILE");
   return [command] { return run(*command); };
@@ -121,7 +198,8 @@ extern const Command diff_command = {
     .examples =
         "  dtypecheck diff dtype.lock run.trace\n"
         "  dtypecheck diff run.trace run.trace --json\n"
-        "  dtypecheck diff run1 run2 --values\n",
+        "  dtypecheck diff run1 run2 --values\n"
+        "  dtypecheck diff run-in-float run-in-bf16 --bisect\n",
     .set_up = set_up,
 };
 

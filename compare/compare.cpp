@@ -448,7 +448,8 @@ class Comparer {
   bool is_between_ = false;
 };
 
-// Of a run with several the first rank, and of one rank the process that has most.
+}  // namespace
+
 const DigestedProcess& main_process(const std::vector<DigestedProcess>& processes,
                                     const std::string& name) {
   const DigestedProcess* best = nullptr;
@@ -475,8 +476,6 @@ const DigestedProcess& main_process(const std::vector<DigestedProcess>& processe
                                      name)
                        : fmt::format("{}: no digests of values; record it with --values", name));
 }
-
-}  // namespace
 
 Comparison compare_values(const std::vector<DigestedProcess>& a,
                           const std::vector<DigestedProcess>& b, const std::string& name_a,

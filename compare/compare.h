@@ -3,9 +3,11 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "compare/bisect.h"
 #include "trace/digests.h"
 
 namespace dtypecheck::compare {
@@ -65,9 +67,17 @@ struct Comparison {
   size_t alone_a = 0, alone_b = 0;
   size_t left_out = 0;  // tensors without a digest
   std::vector<std::string> notes;
+  std::optional<Bisection> bisection;  // where it was asked for
 
-  bool is_apart() const { return !places.empty() || !inputs.agree(); }
+  bool is_apart() const {
+    return !places.empty() || !inputs.agree() || (bisection && bisection->is_apart());
+  }
 };
+
+// Of a run with several the first rank, and of one rank the process that has most. Throws
+// InputError where none has digests.
+const DigestedProcess& main_process(const std::vector<DigestedProcess>& processes,
+                                    const std::string& name);
 
 // The names stand for the runs in messages. Throws InputError where there is nothing to compare: no
 // digests, no step that both have, or no op call.

@@ -116,6 +116,35 @@ std::string places_text(const Comparison& comparison, const std::string& name_a,
   return text;
 }
 
+std::string module_words(const std::vector<std::string>& modules) {
+  constexpr size_t kMost = 4;
+  std::string text;
+  for (size_t i = 0; i < std::min(modules.size(), kMost); ++i)
+    text += (i == 0 ? "" : ", ") + printable(modules[i]);
+  return modules.size() > kMost ? text + fmt::format(", … {} in all", modules.size()) : text;
+}
+
+std::string bisection_text(const Bisection& bisection, const std::string& name_b) {
+  const std::string end =
+      fmt::format("{} {}", printable(bisection.op), where(bisection.site, bisection.step));
+  if (!bisection.is_apart())
+    return fmt::format("nothing to bisect: {} is {}, and {} are rounding\n", end,
+                       apart(bisection.before), percent(bisection.allowed));
+  std::string text = fmt::format("bisected: {} is {}; {} are rounding\n", end,
+                                 apart(bisection.before), percent(bisection.allowed));
+  for (const Bisection::Run& run : bisection.runs)
+    text += fmt::format("  {}  in Float: {}\n", module_words(run.modules), apart(run.distance));
+  if (bisection.found.empty())
+    return text + fmt::format(
+                      "no set of modules in Float brings it there: what parts it stands outside of "
+                      "the {} of {} that compute in 16 bits, or in what they are given\n",
+                      counted(bisection.modules, "module"), name_b);
+  return text +
+         fmt::format("keep in Float: {}\n  it is then {}; these are {} of the op calls of a step\n",
+                     module_words(bisection.found), apart(bisection.after),
+                     percent(bisection.share));
+}
+
 Json number(double value) { return std::isfinite(value) ? Json(value) : Json("infinity"); }
 
 Json site_json(const Site& site, uint32_t step) {
@@ -123,6 +152,21 @@ Json site_json(const Site& site, uint32_t step) {
           {"phase", phase_name(site.phase)},
           {"step", step},
           {"place", place(site)}};
+}
+
+Json bisection_json(const Bisection& bisection) {
+  Json json = site_json(bisection.site, bisection.step);
+  json["op"] = bisection.op;
+  json["distance"] = number(bisection.before);
+  json["rounding"] = number(bisection.allowed);
+  json["modules"] = bisection.modules;
+  json["runs"] = Json::array();
+  for (const Bisection::Run& run : bisection.runs)
+    json["runs"].push_back({{"in_float", run.modules}, {"distance", number(run.distance)}});
+  json["keep_in_float"] = bisection.found;
+  json["left"] = number(bisection.after);
+  json["share_of_op_calls"] = bisection.share;
+  return json;
 }
 
 Json place_json(const Place& at) {
@@ -167,6 +211,7 @@ std::string to_text(const Comparison& comparison, const std::string& name_a,
     text += fmt::format("{} without a digest: only strided tensors of the CPU have one\n",
                         counted(comparison.left_out, "tensor pair"));
   for (const std::string& note : comparison.notes) text += printable(note) + '\n';
+  if (comparison.bisection) text += bisection_text(*comparison.bisection, name_b);
   return text;
 }
 
@@ -207,6 +252,7 @@ std::string to_json(const Comparison& comparison, const std::string& name_a,
                              {"count", named.count},
                              {"first", named.worst},
                              {"distance", number(named.distance)}});
+  if (comparison.bisection) json["bisection"] = bisection_json(*comparison.bisection);
   return json.dump(1, ' ', true, Json::error_handler_t::replace) + '\n';
 }
 

@@ -174,6 +174,31 @@ class NothingChanged(Digests):
         self.assertGreater((with_values - without) / 700, 40)
 
 
+class Bisect(TracedTest):
+    def bisected(self, before, after, status, option="--json"):
+        runs = [self.traced("in_float.py", *words, options=["--values"]) for words in (before, after)]
+        done = tool("diff", "--bisect", option, *(run.run.folder for run in runs), statuses=(status,))
+        return done
+
+    def test_lost_digits(self):
+        result = json.loads(self.bisected(["float32", "digits"], ["bfloat16", "digits"], 1).stdout)
+        check(self, result, json.loads(SCHEMA.read_text()))
+        found = result["bisection"]
+        self.assertEqual(found["keep_in_float"], ["net.blocks.1.gate"])
+        self.assertEqual(found["op"], "aten::mse_loss")
+        self.assertLessEqual(found["left"], found["rounding"])
+        self.assertGreater(found["distance"], found["rounding"])
+        self.assertLess(found["share_of_op_calls"], 0.3)
+        self.assertEqual(found["runs"][0]["in_float"], ["net.blocks.1.gate"])
+
+    def test_rounding_alone(self):
+        found = json.loads(self.bisected(["float32"], ["bfloat16"], 0).stdout)["bisection"]
+        self.assertEqual((found["runs"], found["keep_in_float"]), ([], []))
+
+    def test_nothing_in_16_bits(self):
+        self.assertIn(b"no module computes in 16 bits", self.bisected(["float32"], ["float32"], 2).stderr)
+
+
 OTHER = """
 import torch
 layer = torch.nn.Conv1d(2, 2, 1)
@@ -190,8 +215,8 @@ def check(test, value, schema):
         return test.assertTrue(any(fits(value, one) for one in schema["anyOf"]), (value, schema))
     test.assertTrue(fits(value, schema), (value, schema))
     if isinstance(value, dict):
-        test.assertEqual(set(value), set(schema["properties"]))
-        test.assertEqual(set(schema["required"]), set(schema["properties"]))
+        test.assertEqual(set(value) | {"bisection"}, set(schema["properties"]) | {"bisection"})
+        test.assertLessEqual(set(schema["required"]), set(value))
         for name, one in value.items():
             check(test, one, schema["properties"][name])
     if isinstance(value, list) and "items" in schema:
