@@ -30,6 +30,7 @@ struct DiffCommand {
   std::string before, after;
   std::string output;
   bool json = false;
+  std::string format = "text";
   bool all = false;
   bool values = false;
   bool dtypes = false;
@@ -73,7 +74,7 @@ static bool has_values(const std::string& path) {
 }
 
 static bool compares_values(const DiffCommand& command) {
-  if (command.values || command.bisect) return true;
+  if (command.values || command.bisect || command.format == "html") return true;
   return !command.dtypes && has_values(command.before) && has_values(command.after);
 }
 
@@ -140,9 +141,14 @@ static int run_on_values(const DiffCommand& command) {
       compare::compare_values(before, after, command.before, command.after);
   if (command.bisect) comparison.bisection = bisect(command, comparison, before, after);
   Output output = open_output(command.output);
-  output.stream() << (command.json
-                          ? to_json(comparison, command.before, command.after)
-                          : to_text(comparison, command.before, command.after, command.all));
+  if (command.format == "html")
+    compare::write_html(comparison, compare::main_process(before, command.before),
+                        compare::main_process(after, command.after), command.before, command.after,
+                        output.stream());
+  else
+    output.stream() << (command.json
+                            ? to_json(comparison, command.before, command.after)
+                            : to_text(comparison, command.before, command.after, command.all));
   output.finish();
   return comparison.is_apart() ? kFound : kClean;
 }
@@ -171,12 +177,17 @@ static std::function<int()> set_up(Options& options) {
       .type("")
       .required();
   options.add("NEW", command->after, "the same, of what is compared with it").type("").required();
-  options.add_flag("--json", command->json, "what differs as one JSON object");
+  const Option json = options.add_flag("--json", command->json, "what differs as one JSON object");
   options.add_flag("--all", command->all, "show all differences, not one screen of them");
   const Option values = options.add_flag(
       "--values", command->values,
       "compare numbers, by the digests of trace --values: the first op that adds more than it was "
       "given; default where both have them");
+  Option format = options.add_choice(
+      "--format", command->format, {"text", "html"},
+      "html, of numbers: one page with the modules, coloured by how far apart they are, and the op "
+      "calls of each side by side");
+  format.excludes(json);
   const Option dtypes =
       options.add_flag("--dtypes", command->dtypes, "compare dtypes, though both have digests")
           .excludes(values);
@@ -199,7 +210,8 @@ extern const Command diff_command = {
         "  dtypecheck diff dtype.lock run.trace\n"
         "  dtypecheck diff run.trace run.trace --json\n"
         "  dtypecheck diff run1 run2 --values\n"
-        "  dtypecheck diff run-in-float run-in-bf16 --bisect\n",
+        "  dtypecheck diff run-in-float run-in-bf16 --bisect\n"
+        "  dtypecheck diff run1 run2 --format html -o diff.html\n",
     .set_up = set_up,
 };
 

@@ -81,18 +81,29 @@ class Comparer {
       const size_t j = alignment_.to_b[i];
       if (j == kAlone) {
         carry(a_, i, carried_a_, 0);
+        if (is_compared(a_, i)) out_.calls.push_back({.a = i, .b = {}});
         continue;
       }
       ++aligned;
       forward += a_.process.calls[i].site.phase == Phase::kForward;
       for (; next_b < j; ++next_b)
         if (alignment_.to_a[next_b] == kAlone) carry(b_, next_b, carried_b_, 0);
-      compare(i, j);
+      const size_t places = out_.places.size(), rounding = out_.rounding.size(),
+                   unknown = out_.not_judged;
+      const double given = compare(i, j);
+      const auto verdict = out_.places.size() > places       ? Pair::Verdict::kAdds
+                           : out_.rounding.size() > rounding ? Pair::Verdict::kRounds
+                           : out_.not_judged > unknown       ? Pair::Verdict::kUnknown
+                                                             : Pair::Verdict::kAgrees;
+      out_.calls.push_back({i, j, given, result_distance_[i], verdict});
       const double most =
           std::max({result_distance_[i], carried(a_, i, carried_a_), carried(b_, j, carried_b_)});
       carry(a_, i, carried_a_, most);
       carry(b_, j, carried_b_, most);
     }
+    for (size_t j = 0; j < b_.process.calls.size(); ++j)
+      if (alignment_.to_a[j] == kAlone && is_compared(b_, j))
+        out_.calls.push_back({.a = {}, .b = j});
     out_.alone_a = count_alone(a_, alignment_.to_b, false);
     out_.alone_b = count_alone(b_, alignment_.to_a, false);
     if (aligned == 0) {
@@ -152,17 +163,22 @@ class Comparer {
     if (a != b) out_.notes.push_back("one run has digests of steps that the other has none of");
   }
 
+  bool is_compared(const Side& side, size_t call) const {
+    return std::binary_search(out_.steps.begin(), out_.steps.end(), side.process.calls[call].step);
+  }
+
   // Steps that both have.
   size_t count_alone(const Side& side, const std::vector<size_t>& to, bool only_forward) const {
     size_t alone = 0;
     for (size_t i = 0; i < to.size(); ++i)
       alone += to[i] == kAlone &&
                (!only_forward || side.process.calls[i].site.phase == Phase::kForward) &&
-               std::binary_search(out_.steps.begin(), out_.steps.end(), side.process.calls[i].step);
+               is_compared(side, i);
     return alone;
   }
 
-  void compare(size_t i, size_t j) {
+  // How far apart the operands are.
+  double compare(size_t i, size_t j) {
     const DigestedCall& a = a_.process.calls[i];
     const DigestedCall& b = b_.process.calls[j];
     std::vector<OperandPair> operands;
@@ -172,7 +188,7 @@ class Comparer {
     if (!known) {
       result_distance_[i] = worst_result(a, b);
       ++out_.not_judged;
-      return;
+      return most_apart(operands);
     }
     size_t at = 0;
     for (size_t k = 0; k < a.operands.size(); ++k) {
@@ -186,6 +202,13 @@ class Comparer {
     is_between_ = false;
     const double from_before = std::max(carried(a_, i, carried_a_), carried(b_, j, carried_b_));
     judge_results(i, a, b, operands, from_before, was_between);
+    return most_apart(operands);
+  }
+
+  static double most_apart(const std::vector<OperandPair>& operands) {
+    double most = 0;
+    for (const OperandPair& pair : operands) most = std::max(most, pair.distance);
+    return most;
   }
 
   bool add_operand(uint32_t a, uint32_t b, std::vector<OperandPair>& operands) {
@@ -325,8 +348,8 @@ class Comparer {
   void judge_results(size_t i, const DigestedCall& a, const DigestedCall& b,
                      const std::vector<OperandPair>& operands, double from_before,
                      bool was_between) {
-    double given = 0, worst = 0;
-    for (const OperandPair& pair : operands) given = std::max(given, pair.distance);
+    const double given = most_apart(operands);
+    double worst = 0;
     const Digest* worst_a = nullptr;
     const Digest* worst_b = nullptr;
     bool is_judged = true, adds = false;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <iosfwd>
 #include <optional>
 #include <string>
 #include <vector>
@@ -55,6 +56,14 @@ struct Named {
   double distance = 0;
 };
 
+// An op call of both runs, or of one.
+struct Pair {
+  enum class Verdict : uint8_t { kAgrees, kAdds, kRounds, kUnknown, kAlone };
+  std::optional<size_t> a, b;      // its place among the calls of each
+  double given = 0, distance = 0;  // how far apart its operands and its results are
+  Verdict verdict = Verdict::kAlone;
+};
+
 struct Comparison {
   std::string file_a, file_b;
   std::vector<uint32_t> steps;  // that both have
@@ -62,8 +71,9 @@ struct Comparison {
   std::vector<Place> places;    // that add more than they were given, in the order of the first run
   std::vector<Place> rounding;  // where most of it comes from, most first
   std::vector<Named> named;
-  size_t agree = 0;       // op calls
-  size_t not_judged = 0;  // aligned, but nothing can be said
+  std::vector<Pair> calls;  // in the order of the first run; behind them those of the second alone
+  size_t agree = 0;         // op calls
+  size_t not_judged = 0;    // aligned, but nothing can be said
   size_t alone_a = 0, alone_b = 0;
   size_t left_out = 0;  // tensors without a digest
   std::vector<std::string> notes;
@@ -87,6 +97,9 @@ Comparison compare_values(const std::vector<DigestedProcess>& a,
 
 std::string to_text(const Comparison& comparison, const std::string& name_a,
                     const std::string& name_b, bool all);
+// A page: the modules, coloured by how far apart they are, and the op calls of each side by side.
+void write_html(const Comparison& comparison, const DigestedProcess& a, const DigestedProcess& b,
+                const std::string& name_a, const std::string& name_b, std::ostream& out);
 // One object; docs/values-schema.json has its fields.
 std::string to_json(const Comparison& comparison, const std::string& name_a,
                     const std::string& name_b);

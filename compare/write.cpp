@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "compare/compare.h"
+#include "compare/words.h"
 #include "platform/printable.h"
 
 namespace dtypecheck::compare {
@@ -13,13 +14,6 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 constexpr size_t kMostShown = 5;
-
-// "3.1 %", "0.002 %", "6e-06 %"; of what is no number in one run alone, words.
-std::string percent(double distance) {
-  if (std::isinf(distance)) return "not finite in one run alone";
-  return distance < 0.1 ? fmt::format("{:.2g} %", distance * 100)
-                        : fmt::format("{:.0f} %", distance * 100);
-}
 
 std::string off(double distance) {
   return std::isinf(distance) ? percent(distance) : percent(distance) + " off";

@@ -1,21 +1,19 @@
-// html.cpp: one page that stands alone: no network, no other file, and nothing in it can run but
-// its own script (see html/embed.cmake). Verdict and findings are there without the script; the
+// html.cpp: a report as a page. Verdict and findings are there without the script; the
 // table of op calls is made by it from a block of data.
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <map>
 #include <ostream>
 #include <set>
 
 #include "platform/printable.h"
 #include "reports/formatting.h"
-#include "reports/html/page.h"
 #include "reports/html_autocast.h"
 #include "reports/html_casts.h"
 #include "reports/html_findings.h"
 #include "reports/html_map.h"
 #include "reports/html_op_calls.h"
+#include "reports/html_page.h"
 #include "reports/html_steps.h"
 #include "reports/html_writer.h"
 #include "reports/report.h"
@@ -164,51 +162,12 @@ void write_content(const Report& report, HtmlWriter& html) {
   write_processes(report, html);
 }
 
-// The page's own sources, each with the hash by which its policy allows it.
-struct Source {
-  std::string_view text, hash;
-};
-constexpr Source kStyles[] = {{page::kStyle, page::kStyleHash},
-                              {page::kFindings, page::kFindingsHash},
-                              {page::kFigures, page::kFiguresHash},
-                              {page::kPrint, page::kPrintHash}};
-constexpr Source kScripts[] = {{page::kPage, page::kPageHash},
-                               {page::kMap, page::kMapHash},
-                               {page::kFilters, page::kFiltersHash},
-                               {page::kOpCalls, page::kOpCallsHash},
-                               {page::kLinks, page::kLinksHash}};
-
-// Fills {{name}} in one pass: what is filled in is never looked at again.
-std::string fill(std::string_view text, const std::map<std::string_view, std::string>& values) {
-  std::string out;
-  while (true) {
-    const size_t begin = text.find("{{");
-    const size_t end = text.find("}}", begin);
-    out += text.substr(0, begin);
-    if (begin == text.npos || end == text.npos) return out;
-    out += values.at(text.substr(begin + 2, end - begin - 2));
-    text.remove_prefix(end + 2);
-  }
-}
-
 }  // namespace
 
 void write_html(const Report& report, std::ostream& out) {
   HtmlWriter html;
   write_content(report, html);
-  std::map<std::string_view, std::string> values = {
-      {"title", escape_html("dtypecheck: " + headline(report))},
-      {"nav", html.links()},
-      {"content", html.html()}};
-  for (const Source& source : kStyles) {
-    values["style_hashes"] += fmt::format(" '{}'", source.hash);
-    values["styles"] += fmt::format("<style>{}</style>\n", source.text);
-  }
-  for (const Source& source : kScripts) {
-    values["script_hashes"] += fmt::format(" '{}'", source.hash);
-    values["scripts"] += fmt::format("<script>{}</script>\n", source.text);
-  }
-  out << fill(page::kTemplate, values);
+  write_page("dtypecheck: " + headline(report), html, out);
 }
 
 }  // namespace dtypecheck::reports

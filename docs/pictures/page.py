@@ -1,6 +1,7 @@
 """The pictures of the page, from two runs of the SDXL example: page.py DTYPECHECK, with chromium, in the Python of scripts/setup
 
-page-failing.png is a page from its head to its steps, page-finding.png its finding, page-clean.png a clean run's to its cast bill.
+page-failing.png is a page from its head to its steps, page-finding.png its finding, page-clean.png a clean run's to its cast bill;
+page-apart.png is two runs of another program, of which one has another epsilon.
 """
 
 import io
@@ -18,6 +19,8 @@ EXAMPLE = HERE.parents[1] / "examples" / "sdxl_lora"
 TRAIN = ["train.py", "--model", "tiny/model", "--data", "tiny/images", "--output_dir", "lora", "--resolution", "64", "--seed", "0"]
 RUNS = {"failing": ["--max_train_steps", "3", "--unet_dtype", "float16"],
         "clean": ["--max_train_steps", "4", "--mixed_precision", "bf16", "--train_text_encoder"]}
+PARTING = HERE.parents[1] / "tests" / "tracer" / "programs" / "parting.py"
+APART = {"before": "plain", "after": "eps"}
 WIDTH = 1240
 
 
@@ -27,6 +30,14 @@ def page_of(tool, folder, name):
                    stderr=subprocess.DEVNULL)
     subprocess.run([tool, "report", name, "--format", "html", "-o", f"{name}.html", "--fail-on", "never"], cwd=folder, check=True)
     return folder / f"{name}.html"
+
+
+def page_of_two(tool, folder):
+    for name, plant in APART.items():
+        subprocess.run([tool, "trace", "--values", "--no-report", "--out", name, "--", "python", "parting.py", plant], cwd=folder,
+                       stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    subprocess.run([tool, "diff", *APART, "--format", "html", "-o", "apart.html"], cwd=folder)
+    return folder / "apart.html"
 
 
 def browser():
@@ -57,7 +68,8 @@ def main(tool):
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
         subprocess.run([sys.executable, EXAMPLE / "make_tiny_sdxl.py", folder / "tiny"], check=True, stdout=subprocess.DEVNULL)
-        (folder / "train.py").write_bytes((EXAMPLE / "train.py").read_bytes())
+        for program in (EXAMPLE / "train.py", PARTING):
+            (folder / program.name).write_bytes(program.read_bytes())
         page = browser()
         try:
             png = whole(page, page_of(tool, folder, "failing"))
@@ -65,6 +77,7 @@ def main(tool):
             save(page.find_element(By.CSS_SELECTOR, "article").screenshot_as_png, "finding")
             png = whole(page, page_of(tool, folder, "clean"))
             save(png, "clean", end_of(page, "#casts"))
+            save(whole(page, page_of_two(tool, folder)), "apart")
         finally:
             page.quit()
 

@@ -1,6 +1,7 @@
 """trace --values and diff: the op that was planted is the first that is named, and near misses name nothing."""
 
 import json
+import re
 import sys
 import unittest
 
@@ -172,6 +173,23 @@ class NothingChanged(Digests):
                                 for option in ("--values", None))
         self.assertLess((with_values - without) / 700, 400)
         self.assertGreater((with_values - without) / 700, 40)
+
+
+class Page(Digests):
+    def page(self, plant):
+        folders = self.run_of("plain").run.folder, self.run_of(plant).run.folder
+        return tool("diff", "--format", "html", *folders).stdout.decode()
+
+    def test_modules_by_how_far_apart(self):
+        page = self.page("eps")
+        rows = dict(re.findall(r'<th class="depth\d" scope="row"><a href="#module-\d+">(\w+)</a></th>(.*?)</tr>', page))
+        self.assertIn(" adds</td>", rows["norm"])
+        self.assertTrue(rows["embed"].startswith('<td class="shade none">=</td>'), rows["embed"])
+        self.assertIn('<h3>net.blocks.1.norm</h3>', page)
+
+    def test_equal_runs(self):
+        page = self.page("plain")
+        self.assertEqual(set(re.findall(r'<td class="shade (\w+)">', page)), {"none"})
 
 
 class Bisect(TracedTest):
