@@ -14,6 +14,7 @@
 #include "cli/exit_status.h"
 #include "cli/report_options.h"
 #include "cli/tracing.h"
+#include "core/process_facts.h"
 #include "cures/proven_change.h"
 #include "platform/child.h"
 #include "platform/error.h"
@@ -27,6 +28,7 @@
 #include "reports/judging/baseline.h"
 #include "reports/judging/judged_report.h"
 #include "reports/judging/recorded_run.h"
+#include "trace/draws.h"
 #include "trace/run_folder.h"
 #include "tracer/build/hook_cache.h"
 
@@ -73,6 +75,27 @@ static void say_what_was_in_float(const TraceCommand& command, const Run& run) {
   say("the results of this run are not those of the program: --in-float computed modules in Float");
 }
 
+static void check_replay(const std::string& folder) {
+  if (folder.empty() || fs::exists(fs::path(folder) / trace::draws_file(0))) return;
+  throw InputError(fmt::format(
+      "{}: no random numbers were recorded there; record it with --record-draws", folder));
+}
+
+static void say_what_was_replayed(const TraceCommand& command, const Run& run) {
+  if (command.replay.empty()) return;
+  for (const Process& process : run.processes) {
+    const auto fact = process.facts.find(fact_name(FactKey::kReplay));
+    std::smatch counts;
+    if (fact != process.facts.end() &&
+        std::regex_match(fact->second, counts, std::regex(R"(given=(\d+) own=(\d+))")))
+      say(fmt::format("{} random ops got the numbers of {}, {} drew their own", counts[1].str(),
+                      printable(command.replay), counts[2].str()));
+  }
+  say("the results of this run are not those of the program: --replay gave it the random numbers "
+      "of "
+      "another");
+}
+
 // tracer/protocol.md
 static Environment tracer_environment(const TraceCommand& command, const RunFolder& folder,
                                       const std::string& hooks) {
@@ -85,6 +108,7 @@ static Environment tracer_environment(const TraceCommand& command, const RunFold
   if (command.nudge) options.push_back("nudge");
   if (command.timeline > 0) options.push_back(fmt::format("timeline={}", command.timeline));
   if (command.fix) options.push_back("fix");
+  if (command.record_draws) options.push_back("record-draws");
   if (!command.in_float.empty())
     options.push_back(fmt::format("in-float={}", fmt::join(command.in_float, "+")));
   options.insert(options.end(), command.hook_options.begin(), command.hook_options.end());
@@ -96,6 +120,8 @@ static Environment tracer_environment(const TraceCommand& command, const RunFold
   set_variable(environment, "DTYPECHECK_HOOKS", hooks);
   set_variable(environment, "DTYPECHECK_EXE", own_executable());
   set_variable(environment, "DTYPECHECK_OPTIONS", fmt::format("{}", fmt::join(options, ",")));
+  if (!command.replay.empty())
+    set_variable(environment, "DTYPECHECK_REPLAY", fs::absolute(command.replay).string());
   if (!command.no_gpu) set_variable(environment, "DTYPECHECK_GPU", gpu_library());
   if (command.change_environment) command.change_environment(environment, hooks);
   return environment;
@@ -206,6 +232,7 @@ static int report_on(const TraceCommand& command, const RunFolder& folder, const
   else
     write_trace_report(report, command, recorded, folder);
   say_what_was_in_float(command, recorded.run);
+  say_what_was_replayed(command, recorded.run);
   if (!report.results_valid())
     say("the results of this run are not valid: --keep-going cast operands so that it could go on");
   if (command.conclude) return command.conclude(recorded, report, end);
@@ -259,6 +286,7 @@ int run_traced(const TraceCommand& command) {
     throw InputError("no program to trace; for example dtypecheck trace -- python train.py");
   }
   check_module_names(command.in_float);
+  check_replay(command.replay);
   const std::string program = find_program(command.program.front());
   const std::string obstacle = why_not_traceable(program);
   check_report_options(command);
@@ -321,6 +349,15 @@ static std::function<int()> set_up(Options& options) {
       "--values", command->values, kUsualSteps,
       "record digests of what each op call was given and gave, for dtypecheck diff: in "
       "steps 1, 2, 4, 8 and so on, or in those of --values=1,2,100");
+  options.add_flag("--record-draws", command->record_draws,
+                   "keep the random numbers that the program draws on the CPU, up to 64 MB, for "
+                   "--replay");
+  options
+      .add(
+          "--replay", command->replay,
+          "give the program the random numbers of this run, recorded with --record-draws: those of "
+          "ops of the same name and sizes, in their order; it changes the program's results")
+      .type("RUN");
   options.add_flag("--cure", command->cure,
                    "then look for a change that cures the findings, as dtypecheck cure does, and "
                    "show it in the report");

@@ -23,6 +23,8 @@ struct TraceCommand {
   bool keep_going = false;
   bool fix = false;
   std::vector<std::string> in_float;  // modules
+  bool record_draws = false;
+  std::string replay;  // the folder of a run
   bool no_report = false;
   bool nudge = false;
   bool discard_writes = false;

@@ -37,6 +37,10 @@ class Recorded(RecordedTest):
         (facts,) = self.hold("in_float", self.traced("in_float.py", "bfloat16", options=["--in-float", "net.head"]))
         self.assertEqual(facts["in-float"], "net.head")
 
+    def test_replay(self):
+        recorded = self.traced("drawn.py", "0", "float32", options=["--record-draws"])
+        self.hold("replay", self.traced("drawn.py", "0", "float32", options=["--replay", recorded.run.folder]))
+
     def test_preflight(self):
         (facts,) = self.hold("preflight", self.preflown(TESTS / "preflight" / "programs" / "clean.py", "bf16"))
         self.assertEqual(facts["pretended.gpu"], "sm_80 (A100)")

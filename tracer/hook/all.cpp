@@ -26,6 +26,7 @@
 #include "tracer/hook/values.cpp"
 #include "tracer/hook/weight_moves.cpp"
 #include "tracer/keep_going/call.cpp"
+#include "tracer/keep_going/draws.cpp"
 #include "tracer/keep_going/fallback.cpp"
 #include "tracer/keep_going/fix.cpp"
 #include "tracer/keep_going/in_float.cpp"

@@ -30,6 +30,7 @@
 #include "tracer/hook/tracer.h"
 #include "tracer/hook/values.h"
 #include "tracer/hook/weight_moves.h"
+#include "tracer/keep_going/draws.h"
 #include "tracer/keep_going/in_float.h"
 #include "tracer/keep_going/keep_going.h"
 #include "tracer/native/native_sites.h"
@@ -86,6 +87,7 @@ void read_options(const char* options) {
   tracer.options.fix = has_option(options, "fix");
   tracer.options.keep_going = tracer.options.fix || has_option(options, "keep-going");
   tracer.options.nudge = has_option(options, "nudge");
+  tracer.options.draws = keep_going::read_draw_options(options);
   tracer.options.in_float = keep_going::read_in_float(options);
   tracer.options.pretended = has_option(options, "pretended");
   tracer.options.most_steps = number_of_option(options, "most-steps");
@@ -196,6 +198,7 @@ void on_exit() {
   if (exit_status >= 0) write_fact(FactKey::kExitStatus, std::to_string(exit_status.load()));
   write_what_is_left();
   note_pretended_peak();
+  keep_going::write_draw_fact();
   finish_gpu_work();
   flush_all_events();
   tracer.file.finish(1);
@@ -236,7 +239,8 @@ extern "C" __attribute__((visibility("default"))) int dtypecheck_hook_start(
     start_python();
     tracer.python ? native::start_below_python() : native::start();
     if (!open_file()) return 1;
-    if (tracer.options.keep_going || tracer.options.in_float || tracer.options.pretended)
+    if (tracer.options.keep_going || tracer.options.in_float || tracer.options.draws ||
+        tracer.options.pretended)
       start_keep_going();
     fill_header();
     write_facts_at_start();

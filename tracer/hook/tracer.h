@@ -21,6 +21,7 @@ struct Options {
   bool values = false;      // digests of them
   bool keep_going = false;  // with fix as well: both stand in the dispatcher
   bool fix = false;
+  bool draws = false;           // random numbers are recorded, or another run's are given
   bool in_float = false;        // some modules compute in Float
   bool nudge = false;           // with keep_going: drawn numbers are off in their last bits
   bool pretended = false;       // on a GPU that computes nothing

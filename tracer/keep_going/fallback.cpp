@@ -4,6 +4,7 @@
 #include "tracer/hook/throws.h"
 #include "tracer/hook/tracer.h"
 #include "tracer/keep_going/call.h"
+#include "tracer/keep_going/draws.h"
 #include "tracer/keep_going/fix.h"
 #include "tracer/keep_going/in_float.h"
 #include "tracer/keep_going/keep_going.h"
@@ -223,6 +224,7 @@ void run_nudged(const c10::OperatorHandle& op, c10::DispatchKeySet below,
 void run_and_repair(const c10::OperatorHandle& op, c10::DispatchKeySet below,
                     torch::jit::Stack* stack, ThreadState* state) {
   const DtypeMix mix = DtypeMix::of(torch::jit::last(*stack, op.schema().arguments().size()));
+  if (tracer.options.draws && facts_of(op).only_draws) return run_draw(op, below, stack, state);
   if (tracer.options.in_float) {
     if (!state->in_float) return op.redispatchBoxed(below, stack);
     Call call(op, below, stack, state, mix);
@@ -292,6 +294,7 @@ void forget() {
   forget_taint();
   forget_python_side();
   forget_known_values();
+  forget_draws();
 }
 
 }  // namespace keep_going

@@ -81,6 +81,14 @@ void learn_arguments(const c10::FunctionSchema& schema, OpFacts& facts) {
   }
 }
 
+bool only_draws(const std::string& name) {
+  const std::string_view base = ops::parse_op_name(name).base;
+  for (const char* one : {"bernoulli", "cauchy", "exponential", "geometric", "log_normal", "normal",
+                          "random", "randperm", "uniform"})
+    if (base == one) return true;
+  return false;
+}
+
 const OpFacts* learn_facts(const c10::OperatorHandle& op) {
   const c10::FunctionSchema& schema = op.schema();
   auto* facts = new OpFacts;  // as long as the process
@@ -99,6 +107,7 @@ const OpFacts* learn_facts(const c10::OperatorHandle& op) {
   facts->kernel = kernel_form(schema);
   facts->activation = activation_of(known, schema);
   learn_arguments(schema, *facts);
+  facts->only_draws = only_draws(schema.name()) && facts->written_results.size() == 1;
   return facts;
 }
 

@@ -36,6 +36,7 @@ struct OpFacts {
   // The argument whose dtype a fixed program's result would have; -1: the first floating one.
   int activation = -1;
   bool draws = false;              // random numbers
+  bool only_draws = false;         // random numbers into a tensor, whatever was in it
   bool casts = false;              // exists to change the dtype
   bool is_view = false;            // never fails for a dtype; returns the very tensor it was given
   bool only_first_result = false;  // the others are statistics, in Float whatever the input is
