@@ -175,6 +175,32 @@ class NothingChanged(Digests):
         self.assertGreater((with_values - without) / 700, 40)
 
 
+class Reported(TracedTest):
+    """What the maintainers of three public reports named in the end is named first."""
+
+    def first(self, case, *options):
+        runs = [self.traced("reported.py", case, dtype, options=["--values"]) for dtype in ("float32", "float16")]
+        return json.loads(tool("diff", "--json", *options, *(run.run.folder for run in runs), statuses=(1,)).stdout)
+
+    def test_t5_wo(self):
+        place = self.first("t5")["places"][0]
+        self.assertEqual((place["module"], place["op"], place["distance"]),
+                         ("model.encoder.block.1.layer.1.DenseReluDense.wo", "aten::linear", "infinity"))
+
+    def test_normalize(self):
+        result = self.first("normalize", "--bisect")
+        place = result["places"][0]
+        self.assertEqual((place["module"], place["op"], place["distance"]), ("model.2", "aten::div", "infinity"))
+        self.assertTrue(place["place"].endswith(f"reported.py:{line_of('reported.py', 'normalize')}"), place)
+        self.assertEqual(result["bisection"]["keep_in_float"], ["model.2"])
+
+    def test_sana_attention(self):
+        result = self.first("sana", "--bisect")
+        place = result["places"][0]
+        self.assertEqual((place["module"], place["op"], place["distance"]), ("model.to_out.0", "aten::linear", "infinity"))
+        self.assertEqual(result["bisection"]["keep_in_float"], [])  # it clips what was Half at its begin
+
+
 class Page(Digests):
     def page(self, plant):
         folders = self.run_of("plain").run.folder, self.run_of(plant).run.folder
