@@ -12,6 +12,7 @@
 #include "compare/align.h"
 #include "compare/distance.h"
 #include "compare/expected.h"
+#include "compare/named.h"
 #include "core/dtype_set.h"
 #include "ops/ops.h"
 #include "platform/error.h"
@@ -390,28 +391,8 @@ class Comparer {
     if (!adds && !was_between) ++out_.agree;
   }
 
-  // The last digest of each weight in the optimizer of a step, and the first of its gradient.
-  using Names = std::map<std::tuple<uint32_t, bool, std::string>, uint32_t>;
-  static Names names_in(const DigestedProcess& process) {
-    Names names;
-    for (const DigestedCall& call : process.calls) {
-      if (call.site.phase != Phase::kOptimizer) continue;
-      for (const auto* list : {&call.operands, &call.results}) {
-        for (const uint32_t index : *list) {
-          if (index == 0) continue;
-          const Digest& digest = process.digests[index - 1];
-          if (!digest.parameter.empty() && !digest.is_gradient)
-            names[{call.step, false, digest.parameter}] = index;
-        }
-      }
-    }
-    return names;
-  }
-
   void compare_named() {
-    Names a = names_in(a_.process), b = names_in(b_.process);
-    add_gradients(a_.process, a);
-    add_gradients(b_.process, b);
+    const Names a = names_in(a_.process), b = names_in(b_.process);
     std::map<std::pair<uint32_t, bool>, Named> all;
     for (const auto& [key, index] : a) {
       const auto found = b.find(key);
@@ -427,20 +408,6 @@ class Comparer {
       }
     }
     for (auto& [key, named] : all) out_.named.push_back(std::move(named));
-  }
-
-  // They stand before the op that was about to apply them.
-  static void add_gradients(const DigestedProcess& process, Names& names) {
-    uint32_t index = 1;
-    for (const DigestedCall& call : process.calls) {
-      uint32_t last = 0;
-      for (const auto* list : {&call.operands, &call.results})
-        for (const uint32_t of : *list) last = std::max(last, of);
-      for (; index <= last; ++index) {
-        const Digest& digest = process.digests[index - 1];
-        if (digest.is_gradient) names.try_emplace({call.step, true, digest.parameter}, index);
-      }
-    }
   }
 
   // Of the first step's forward pass before what follows from it, and then most first.
@@ -515,6 +482,8 @@ Comparison compare_values(const std::vector<DigestedProcess>& a,
       comparison.notes.push_back(fmt::format("{} had no room for further digests", process->file));
   }
   Comparer(first, other, comparison).run();
+  comparison.drifts_a = drifts_among_ranks(a);
+  comparison.drifts_b = drifts_among_ranks(b);
   return comparison;
 }
 

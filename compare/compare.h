@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "compare/bisect.h"
+#include "compare/named.h"
 #include "trace/digests.h"
 
 namespace dtypecheck::compare {
@@ -77,10 +78,12 @@ struct Comparison {
   size_t alone_a = 0, alone_b = 0;
   size_t left_out = 0;  // tensors without a digest
   std::vector<std::string> notes;
-  std::optional<Bisection> bisection;  // where it was asked for
+  std::vector<Drift> drifts_a, drifts_b;  // among the ranks of each run
+  std::optional<Bisection> bisection;     // where it was asked for
 
   bool is_apart() const {
-    return !places.empty() || !inputs.agree() || (bisection && bisection->is_apart());
+    return !places.empty() || !inputs.agree() || !drifts_a.empty() || !drifts_b.empty() ||
+           (bisection && bisection->is_apart());
   }
 };
 

@@ -110,6 +110,26 @@ std::string places_text(const Comparison& comparison, const std::string& name_a,
   return text;
 }
 
+Json number(double value) { return std::isfinite(value) ? Json(value) : Json("infinity"); }
+
+std::string drift_text(const Drift& drift, const std::string& name) {
+  return fmt::format(
+      "{}: rank {} holds other weights than the first rank after step {}: {}, at most {}: {}\n",
+      name, drift.rank, drift.step, counted(drift.weights, "tensor"), apart(drift.distance),
+      printable(drift.parameter));
+}
+
+Json drifts_json(const std::vector<Drift>& drifts) {
+  Json json = Json::array();
+  for (const Drift& drift : drifts)
+    json.push_back({{"rank", drift.rank},
+                    {"step", drift.step},
+                    {"count", drift.weights},
+                    {"first", drift.parameter},
+                    {"distance", number(drift.distance)}});
+  return json;
+}
+
 std::string module_words(const std::vector<std::string>& modules) {
   constexpr size_t kMost = 4;
   std::string text;
@@ -138,8 +158,6 @@ std::string bisection_text(const Bisection& bisection, const std::string& name_b
                      module_words(bisection.found), apart(bisection.after),
                      percent(bisection.share));
 }
-
-Json number(double value) { return std::isfinite(value) ? Json(value) : Json("infinity"); }
 
 Json site_json(const Site& site, uint32_t step) {
   return {{"module", site.module},
@@ -204,6 +222,9 @@ std::string to_text(const Comparison& comparison, const std::string& name_a,
   if (comparison.left_out > 0)
     text += fmt::format("{} without a digest: only strided tensors of the CPU have one\n",
                         counted(comparison.left_out, "tensor pair"));
+  for (const Drift& drift : comparison.drifts_a) text += drift_text(drift, name_a);
+  if (name_b != name_a)
+    for (const Drift& drift : comparison.drifts_b) text += drift_text(drift, name_b);
   for (const std::string& note : comparison.notes) text += printable(note) + '\n';
   if (comparison.bisection) text += bisection_text(*comparison.bisection, name_b);
   return text;
@@ -237,6 +258,8 @@ std::string to_json(const Comparison& comparison, const std::string& name_a,
                  {"only_before", comparison.alone_a},
                  {"only_after", comparison.alone_b}}},
                {"without_digest", comparison.left_out},
+               {"drifts_before", drifts_json(comparison.drifts_a)},
+               {"drifts_after", drifts_json(comparison.drifts_b)},
                {"notes", comparison.notes}};
   for (const Place& at : comparison.places) json["places"].push_back(place_json(at));
   for (const Place& at : comparison.rounding) json["rounding"].push_back(place_json(at));

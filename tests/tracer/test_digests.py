@@ -5,6 +5,7 @@ import re
 import sys
 import unittest
 
+from test_launchers import torchrun
 from traced import DTYPECHECK, PROGRAMS, TESTS, TracedTest, line_of, tool
 
 SCHEMA = TESTS.parent / "docs" / "values-schema.json"
@@ -199,6 +200,20 @@ class Reported(TracedTest):
         place = result["places"][0]
         self.assertEqual((place["module"], place["op"], place["distance"]), ("model.to_out.0", "aten::linear", "infinity"))
         self.assertEqual(result["bisection"]["keep_in_float"], [])  # it clips what was Half at its begin
+
+
+class Ranks(TracedTest):
+    def compared(self, words, status):
+        done = self.traced_command([*torchrun(2), PROGRAMS / "rank.py", *words], options=["--values"])
+        return json.loads(tool("diff", "--json", done.run.folder, done.run.folder, statuses=(status,)).stdout)
+
+    def test_a_replica_that_drifts(self):
+        (drift,) = self.compared(["drifts"], 1)["drifts_before"]
+        self.assertEqual((drift["rank"], drift["step"], drift["count"], drift["first"]), (1, 2, 1, "model.bias"))
+        self.assertLess(abs(drift["distance"] - 0.01), 0.005)
+
+    def test_replicas(self):
+        self.assertEqual(self.compared([], 0)["drifts_before"], [])
 
 
 class Page(Digests):

@@ -1,6 +1,7 @@
-"""One process of a distributed run: sums its rank over all of them with gloo, trains two steps of DDP."""
+"""One process of a distributed run: sums its rank over all of them with gloo, trains two steps of DDP, of which "drifts" lets one replica drift."""
 
 import os
+import sys
 
 import torch
 import torch.distributed as dist
@@ -21,6 +22,9 @@ def main():
         model(torch.full((2, 3), float(rank))).sum().backward()  # <- model
         optimizer.step()
         optimizer.zero_grad()
+        if rank == 1 and "drifts" in sys.argv:
+            with torch.no_grad():
+                model.module.bias.mul_(1.01)
     if rank == 1:
         torch.ones(2).half()  # <- only rank 1
     print(f"rank{rank} {os.getpid()} {total.item()} {model.module.weight.sum().item():.6f}\n", end="", flush=True)

@@ -1,0 +1,102 @@
+#include "compare/named.h"
+
+#include <algorithm>
+
+#include "compare/distance.h"
+
+namespace dtypecheck::compare {
+namespace {
+
+// They stand before the op that was about to apply them.
+void add_gradients(const DigestedProcess& process, Names& names) {
+  uint32_t index = 1;
+  for (const DigestedCall& call : process.calls) {
+    uint32_t last = 0;
+    for (const auto* list : {&call.operands, &call.results})
+      for (const uint32_t of : *list) last = std::max(last, of);
+    for (; index <= last; ++index) {
+      const Digest& digest = process.digests[index - 1];
+      if (digest.is_gradient) names.try_emplace({call.step, true, digest.parameter}, index);
+    }
+  }
+}
+
+// The first digest of each weight.
+std::map<std::string, uint32_t> first_weights(const DigestedProcess& process) {
+  std::map<std::string, uint32_t> first;
+  for (uint32_t index = 1; index <= process.digests.size(); ++index) {
+    const Digest& digest = process.digests[index - 1];
+    if (!digest.parameter.empty() && !digest.is_gradient)
+      first.try_emplace(digest.parameter, index);
+  }
+  return first;
+}
+
+// Those that both begin with, with the very same numbers.
+std::map<std::string, bool> equal_at_first(const DigestedProcess& a, const DigestedProcess& b) {
+  std::map<std::string, bool> equal;
+  const auto in_b = first_weights(b);
+  for (const auto& [name, index] : first_weights(a)) {
+    const auto found = in_b.find(name);
+    if (found == in_b.end()) continue;
+    equal[name] = distance(a.digests[index - 1], b.digests[found->second - 1]) == 0.0;
+  }
+  return equal;
+}
+
+void add_first_drift(const DigestedProcess& a, const DigestedProcess& b, std::vector<Drift>& out) {
+  const std::map<std::string, bool> equal = equal_at_first(a, b);
+  const auto count =
+      std::count_if(equal.begin(), equal.end(), [](const auto& e) { return e.second; });
+  if (static_cast<size_t>(count) * 10 < equal.size() * 9 || equal.empty()) return;
+  Drift drift{.rank = b.rank};
+  const Names in_b = names_in(b);
+  for (const auto& [key, index] : names_in(a)) {
+    const auto& [step, is_gradient, name] = key;
+    if (drift.step != 0 && step > drift.step) break;
+    const auto found = in_b.find(key);
+    const auto first = equal.find(name);
+    if (is_gradient || found == in_b.end() || first == equal.end() || !first->second) continue;
+    const auto apart = distance(a.digests[index - 1], b.digests[found->second - 1]);
+    if (!apart || *apart == 0) continue;
+    drift.step = step;
+    ++drift.weights;
+    if (*apart >= drift.distance) drift.distance = *apart, drift.parameter = name;
+  }
+  if (drift.step != 0) out.push_back(std::move(drift));
+}
+
+}  // namespace
+
+Names names_in(const DigestedProcess& process) {
+  Names names;
+  for (const DigestedCall& call : process.calls) {
+    if (call.site.phase != Phase::kOptimizer) continue;
+    for (const auto* list : {&call.operands, &call.results}) {
+      for (const uint32_t index : *list) {
+        if (index == 0) continue;
+        const Digest& digest = process.digests[index - 1];
+        if (!digest.parameter.empty() && !digest.is_gradient)
+          names[{call.step, false, digest.parameter}] = index;
+      }
+    }
+  }
+  add_gradients(process, names);
+  return names;
+}
+
+std::vector<Drift> drifts_among_ranks(const std::vector<DigestedProcess>& processes) {
+  std::map<int, const DigestedProcess*> ranks;
+  for (const DigestedProcess& process : processes) {
+    if (!process.is_recorded || process.is_merged || process.rank < 0 || process.calls.empty())
+      continue;
+    const DigestedProcess*& kept = ranks[process.rank];
+    if (!kept || process.calls.size() > kept->calls.size()) kept = &process;
+  }
+  std::vector<Drift> drifts;
+  for (const auto& [rank, process] : ranks)
+    if (process != ranks.begin()->second) add_first_drift(*ranks.begin()->second, *process, drifts);
+  return drifts;
+}
+
+}  // namespace dtypecheck::compare

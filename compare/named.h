@@ -1,0 +1,31 @@
+// named.h: weights and gradients of a run by the names of the parameters.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "trace/digests.h"
+
+namespace dtypecheck::compare {
+
+// Step, whether it is a gradient, and name, to the index of the digest + 1: of the last of each
+// weight in the optimizer of the step, of the first of its gradient.
+using Names = std::map<std::tuple<uint32_t, bool, std::string>, uint32_t>;
+Names names_in(const DigestedProcess& process);
+
+// A weight of which ranks of one run held equal copies at first, and then did not.
+struct Drift {
+  int rank = 0;  // against the first rank
+  uint32_t step = 0;
+  size_t weights = 0;     // so many after that step
+  std::string parameter;  // the one that is furthest apart
+  double distance = 0;
+};
+// Of each rank the first. Silent where most weights differ from the start: these are shards, or
+// models of their own.
+std::vector<Drift> drifts_among_ranks(const std::vector<DigestedProcess>& processes);
+
+}  // namespace dtypecheck::compare
