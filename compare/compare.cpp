@@ -140,7 +140,7 @@ class Comparer {
   double weights_apart_before(uint32_t step) const {
     double most = 0;
     for (const Named& named : out_.named)
-      if (!named.is_gradient && named.step < step) most = std::max(most, named.distance);
+      if (named.kind == Kind::kWeight && named.step < step) most = std::max(most, named.distance);
     return most;
   }
 
@@ -393,7 +393,7 @@ class Comparer {
 
   void compare_named() {
     const Names a = names_in(a_.process), b = names_in(b_.process);
-    std::map<std::pair<uint32_t, bool>, Named> all;
+    std::map<std::pair<uint32_t, Kind>, Named> all;
     for (const auto& [key, index] : a) {
       const auto found = b.find(key);
       if (found == b.end()) continue;
@@ -401,7 +401,7 @@ class Comparer {
       if (!apart) continue;
       Named& named = all[{std::get<0>(key), std::get<1>(key)}];
       named.step = std::get<0>(key);
-      named.is_gradient = std::get<1>(key);
+      named.kind = std::get<1>(key);
       if (named.count++ == 0 || *apart > named.distance) {
         named.distance = *apart;
         named.worst = std::get<2>(key);

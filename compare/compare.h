@@ -48,10 +48,10 @@ struct Inputs {
   bool agree() const { return weights_apart + tensors_apart == 0 && random.empty(); }
 };
 
-// Weights after a step, or their gradients in it, by name.
+// Weights after a step, their gradients or the optimizer's states in it, by name.
 struct Named {
   uint32_t step = 0;
-  bool is_gradient = false;
+  Kind kind = Kind::kWeight;
   size_t count = 0;
   std::string worst;
   double distance = 0;

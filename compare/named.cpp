@@ -1,8 +1,10 @@
 #include "compare/named.h"
 
 #include <algorithm>
+#include <set>
 
 #include "compare/distance.h"
+#include "ops/ops.h"
 
 namespace dtypecheck::compare {
 namespace {
@@ -16,7 +18,43 @@ void add_gradients(const DigestedProcess& process, Names& names) {
       for (const uint32_t of : *list) last = std::max(last, of);
     for (; index <= last; ++index) {
       const Digest& digest = process.digests[index - 1];
-      if (digest.is_gradient) names.try_emplace({call.step, true, digest.parameter}, index);
+      if (digest.is_gradient)
+        names.try_emplace({call.step, Kind::kGradient, digest.parameter}, index);
+    }
+  }
+}
+
+// Operands are lists behind one another, each with as many tensors as there are parameters: those
+// of a fused or foreach op, or one of each.
+void add_states(const DigestedProcess& process, Names& names) {
+  const auto digest_of = [&](uint32_t index) {
+    return index == 0 ? nullptr : &process.digests[index - 1];
+  };
+  for (const DigestedCall& call : process.calls) {
+    if (call.site.phase != Phase::kOptimizer) continue;
+    std::vector<const Digest*> gradients;  // the first list of them
+    std::set<std::string> seen;
+    for (const uint32_t index : call.operands) {
+      const Digest* digest = digest_of(index);
+      if (digest && digest->is_gradient && seen.insert(digest->parameter).second)
+        gradients.push_back(digest);
+    }
+    const size_t count = gradients.size();
+    if (count == 0 || call.operands.size() % count != 0) continue;
+    const std::string op(ops::parse_op_name(call.op).base);
+    for (size_t list = 0, number = 0; list < call.operands.size(); list += count) {
+      bool is_state = true;
+      for (size_t i = 0; i < count && is_state; ++i) {
+        const Digest* digest = digest_of(call.operands[list + i]);
+        is_state = digest && digest->parameter.empty() && digest->shape == gradients[i]->shape &&
+                   is_floating(digest->dtype);
+      }
+      if (!is_state) continue;
+      ++number;
+      const std::string by = number == 1 ? op : op + " " + std::to_string(number);
+      for (size_t i = 0; i < count; ++i)
+        names[{call.step, Kind::kState, gradients[i]->parameter + " by " + by}] =
+            call.operands[list + i];
     }
   }
 }
@@ -52,11 +90,12 @@ void add_first_drift(const DigestedProcess& a, const DigestedProcess& b, std::ve
   Drift drift{.rank = b.rank};
   const Names in_b = names_in(b);
   for (const auto& [key, index] : names_in(a)) {
-    const auto& [step, is_gradient, name] = key;
+    const auto& [step, kind, name] = key;
     if (drift.step != 0 && step > drift.step) break;
     const auto found = in_b.find(key);
     const auto first = equal.find(name);
-    if (is_gradient || found == in_b.end() || first == equal.end() || !first->second) continue;
+    if (kind != Kind::kWeight || found == in_b.end() || first == equal.end() || !first->second)
+      continue;
     const auto apart = distance(a.digests[index - 1], b.digests[found->second - 1]);
     if (!apart || *apart == 0) continue;
     drift.step = step;
@@ -77,11 +116,12 @@ Names names_in(const DigestedProcess& process) {
         if (index == 0) continue;
         const Digest& digest = process.digests[index - 1];
         if (!digest.parameter.empty() && !digest.is_gradient)
-          names[{call.step, false, digest.parameter}] = index;
+          names[{call.step, Kind::kWeight, digest.parameter}] = index;
       }
     }
   }
   add_gradients(process, names);
+  add_states(process, names);
   return names;
 }
 

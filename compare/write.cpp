@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <cmath>
+#include <cstring>
 #include <nlohmann/json.hpp>
 
 #include "compare/compare.h"
@@ -112,6 +113,12 @@ std::string places_text(const Comparison& comparison, const std::string& name_a,
 
 Json number(double value) { return std::isfinite(value) ? Json(value) : Json("infinity"); }
 
+const char* words_of(Kind kind) {
+  return kind == Kind::kWeight     ? "weights after"
+         : kind == Kind::kGradient ? "gradients in"
+                                   : "states in";
+}
+
 std::string drift_text(const Drift& drift, const std::string& name) {
   return fmt::format(
       "{}: rank {} holds other weights than the first rank after step {}: {}, at most {}: {}\n",
@@ -206,11 +213,11 @@ std::string to_text(const Comparison& comparison, const std::string& name_a,
     text += comparison.places.empty() ? rounding_text(comparison, name_a, name_b)
                                       : places_text(comparison, name_a, name_b, all);
   for (const Named& named : comparison.named)
-    text += fmt::format("{} step {}: {}{}\n", named.is_gradient ? "gradients in" : "weights after",
-                        named.step, counted(named.count, "tensor"),
-                        named.distance == 0 ? ", all equal"
-                                            : fmt::format(", at most {}: {}", apart(named.distance),
-                                                          printable(named.worst)));
+    text += fmt::format(
+        "{} step {}: {}{}\n", words_of(named.kind), named.step, counted(named.count, "tensor"),
+        named.distance == 0
+            ? ", all equal"
+            : fmt::format(", at most {}: {}", apart(named.distance), printable(named.worst)));
   text +=
       fmt::format("{} agree as far as their dtypes round", counted(comparison.agree, "op call"));
   if (comparison.not_judged > 0)
@@ -264,11 +271,12 @@ std::string to_json(const Comparison& comparison, const std::string& name_a,
   for (const Place& at : comparison.places) json["places"].push_back(place_json(at));
   for (const Place& at : comparison.rounding) json["rounding"].push_back(place_json(at));
   for (const Named& named : comparison.named)
-    json["named"].push_back({{"step", named.step},
-                             {"of", named.is_gradient ? "gradients" : "weights"},
-                             {"count", named.count},
-                             {"first", named.worst},
-                             {"distance", number(named.distance)}});
+    json["named"].push_back(
+        {{"step", named.step},
+         {"of", std::string(words_of(named.kind), std::strcspn(words_of(named.kind), " "))},
+         {"count", named.count},
+         {"first", named.worst},
+         {"distance", number(named.distance)}});
   if (comparison.bisection) json["bisection"] = bisection_json(*comparison.bisection);
   return json.dump(1, ' ', true, Json::error_handler_t::replace) + '\n';
 }

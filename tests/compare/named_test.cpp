@@ -61,5 +61,41 @@ TEST_CASE("ranks of which most weights differ from the start hold shards") {
   CHECK(drifts_among_ranks({rank_of(0, 1, 2, 3), shard}).empty());
 }
 
+// Of two parameters: the tensors that an op is given, in this order.
+DigestedProcess stepped_by(const char* op, const std::string& lists) {
+  DigestedProcess process;
+  DigestedCall call{.op = op, .site = {.phase = Phase::kOptimizer}, .step = 1};
+  for (const char list : lists) {
+    for (const char* name : {"a", "b"}) {
+      Digest digest{.dtype = Dtype::kFloat, .count = 4, .shape = list == 'n' ? 1u : 4u};
+      if (list == 'w' || list == 'g') digest.parameter = name;
+      digest.is_gradient = list == 'g';
+      process.digests.push_back(digest);
+      call.operands.push_back(static_cast<uint32_t>(process.digests.size()));
+    }
+  }
+  process.calls = {call};
+  return process;
+}
+
+std::vector<std::string> states_of(const DigestedProcess& process) {
+  std::vector<std::string> states;
+  for (const auto& [key, index] : names_in(process))
+    if (std::get<1>(key) == Kind::kState)
+      states.push_back(std::get<2>(key) + " " + std::to_string(index));
+  return states;
+}
+
+TEST_CASE("a state has the name of the parameter whose gradient it is given with") {
+  using States = std::vector<std::string>;
+  CHECK(states_of(stepped_by("aten::_foreach_lerp_", "sg")) ==
+        States{"a by lerp 1", "b by lerp 2"});
+  CHECK(states_of(stepped_by("aten::_fused_adamw_", "wgssn")) ==
+        States{"a by _fused_adamw 5", "a by _fused_adamw 2 7", "b by _fused_adamw 6",
+               "b by _fused_adamw 2 8"});
+  CHECK(states_of(stepped_by("aten::_foreach_add_", "wg")).empty());
+  CHECK(states_of(stepped_by("aten::_foreach_div_", "ss")).empty());
+}
+
 }  // namespace
 }  // namespace dtypecheck::compare

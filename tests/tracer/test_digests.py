@@ -50,6 +50,11 @@ class Planted(Digests):
         self.assertEqual((place["module"], place["op"], place["phase"], place["step"], place["given"]),
                          ("net.blocks.1.norm", "aten::native_layer_norm", "forward", 1, 0))
 
+    def test_states_of_the_optimizer(self):
+        states = [named for named in self.compared("eps", 1)["named"] if named["of"] == "states"]
+        self.assertEqual([named["distance"] == 0 for named in states], [True, False])  # what step 1 began with
+        self.assertEqual(states[1]["first"], "net.blocks.1.norm.weight by addcmul")
+
     def test_gelu(self):
         place = self.first("gelu")
         self.assertEqual((place["module"], place["op"]), ("net.blocks.1.act", "aten::gelu"))
@@ -93,7 +98,8 @@ class NearMisses(Digests):
         result = self.assert_only_rounding("plain")
         self.assertEqual((result["rounding"], result["op_calls"]["not_judged"]), ([], 0))
         self.assertEqual({named["distance"] for named in result["named"]}, {0})
-        self.assertEqual([named["count"] for named in result["named"]], [24] * 4)
+        self.assertEqual([(named["of"], named["count"]) for named in result["named"]],
+                         [("weights", 24), ("gradients", 24), ("states", 48)] * 2)
 
     def test_nan_in_both(self):
         self.compared("nan", 0, base="nan")
@@ -106,7 +112,8 @@ class NearMisses(Digests):
         self.assertEqual(self.assert_only_rounding("threads")["rounding"], [])
 
     def test_optimizer_one_by_one(self):
-        self.assert_only_rounding("loop")
+        states = [named for named in self.assert_only_rounding("loop")["named"] if named["of"] == "states"]
+        self.assertEqual([(named["count"], named["distance"]) for named in states], [(48, 0)] * 2)
 
     def test_a_run_that_stops(self):
         self.assertEqual(self.assert_only_rounding("stops")["steps"], [1, 2])
