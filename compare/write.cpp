@@ -227,7 +227,7 @@ std::string to_text(const Comparison& comparison, const std::string& name_a,
                         comparison.alone_b, name_b);
   text += '\n';
   if (comparison.left_out > 0)
-    text += fmt::format("{} without a digest: only strided tensors of the CPU have one\n",
+    text += fmt::format("{} without a digest: only strided tensors have one\n",
                         counted(comparison.left_out, "tensor pair"));
   for (const Drift& drift : comparison.drifts_a) text += drift_text(drift, name_a);
   if (name_b != name_a)

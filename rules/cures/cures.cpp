@@ -28,9 +28,12 @@ bool has_variable(const OpCall& call, const Operand& operand) {
          call.site.line.known();
 }
 
-// A function of Python's raised at this line of its own; the operands are its variables.
+// A function of Python's raised at this line of its own; the operands are its variables, none of
+// them a weight, whose model is cast.
 bool is_of_own_frame(const OpCall& call) {
-  return ops::is_python(call.op) && call.op.substr(ops::kPython.size()) == call.site.line.function;
+  return ops::is_python(call.op) &&
+         call.op.substr(ops::kPython.size()) == call.site.line.function &&
+         std::none_of(call.operands.begin(), call.operands.end(), is_parameter);
 }
 
 constexpr const char* kFunctions[] = {"torch", "F", "functional"};
