@@ -1,5 +1,5 @@
-# A list of averages in Half is moved towards a list of weights: each of them is cast.
-# EXPECT-CURE [t.to(torch.float16) for t in now]
+# A list of averages in Half is moved towards a list of weights in Float: what NumPy gave is kept in Float.
+# EXPECT-CURE torch.from_numpy(a.astype("float16")).to(torch.float32)
 import torch
 import torch.nn as nn
 

@@ -1,6 +1,5 @@
-# A compiled function has its first line for its place, around which no region can be opened.
-# EXPECT-BY-HAND
-# EXPECT-NOT with torch.autocast
+# A compiled function has its first line for its place, around which no region can be opened: the model's call has one.
+# EXPECT-CURE with torch.autocast(
 import torch
 import torch.nn as nn
 

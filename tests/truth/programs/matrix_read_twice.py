@@ -1,5 +1,5 @@
-# A product in place inside of a matmul writes no tensor of the line; its matrix is read again.
-# EXPECT-CURE torch.eye(n, dtype=torch.float32)
+# A product in place inside of a matmul writes no tensor of the line. Its matrix is asked for in Double, and what it meets is not in Float.
+# EXPECT-CURE torch.eye(3, dtype=torch.float64)
 import torch
 
 

@@ -1,5 +1,5 @@
-# A Double buffer promotes the batch: the line that registers it says Double.
-# EXPECT-CURE torch.tensor([0.5, 2.0], dtype=torch.float32)
+# A Double buffer promotes the batch: it is cast where it meets that, for the line that registers it says Double.
+# EXPECT-CURE self.scale.to(batch.dtype)
 import torch
 from torch import nn
 

@@ -1,5 +1,5 @@
-# Tables in Float raise queries and keys, and the values alone are in what the model computes in.
-# EXPECT-CURE q.to(torch.bfloat16), k.to(torch.bfloat16)
+# Tables in Float raise queries and keys, and the values alone are in what the model computes in: a buffer is cast with them.
+# EXPECT-CURE self.register_buffer("angles", torch.rand(6, 8), persistent=False)
 import torch
 import torch.nn as nn
 import torch.nn.functional as F

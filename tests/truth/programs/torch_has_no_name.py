@@ -1,5 +1,6 @@
-# The file has no name "torch", so that no code may have it.
-# EXPECT-CURE hint.to(self.body.weight.dtype)
+# The file has no name "torch", so that what names a dtype imports it.
+# EXPECT-CURE import torch
+# EXPECT-CURE rand(2, 3, dtype=torch.float32)
 import torch.nn as nn
 from torch import float64, rand
 

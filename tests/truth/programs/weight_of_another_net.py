@@ -1,5 +1,5 @@
 # A net computes the weight of a layer in a model in BFloat16, whose norm behind it wants BFloat16.
-# EXPECT-CURE w.to(torch.bfloat16)
+# EXPECT-CURE w.to(h.dtype)
 import torch
 import torch.nn as nn
 import torch.nn.functional as F
