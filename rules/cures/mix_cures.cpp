@@ -21,7 +21,6 @@ class MixCures {
       : index_(index), propose_(index, options), call_(call), mix_(mix), source_(source) {}
 
   std::vector<Cure> take_promotion() && {
-    of_numpy();
     at_promotion();
     at_maker();
     if (source_.promotion != nullptr)
@@ -39,7 +38,6 @@ class MixCures {
     if (ops::facts_of(call_.op) & ops::kLoss) raise_to_float(call_);
     of_own_backward();
     add_region_again();
-    if (source_.promotion != nullptr) of_numpy();
     if (source_.promotion != nullptr) at_promotion();
     of_changed_parameter();
     of_parameter_in_double();
@@ -296,6 +294,7 @@ class MixCures {
   // Where the dtype came in, when that is a line that the user can edit. A mask is cast where it is
   // made; what is computed on the way is computed more exactly before the cast.
   void at_promotion() {
+    of_numpy();
     const OpCall& promotion = *source_.promotion;
     const Dtype wanted = mix_.other.dtype;
     const OpCall* before = index_.run().call(source_.promoted_by->origin);

@@ -254,7 +254,11 @@ class Asker {
         return lower(one.value) == lower(value);
       });
       if (is_models && is_held)
-        return Asked{words_[i], command_name(), instead_of(option, value), {}};
+        return Asked{words_[i],
+                     command_name(),
+                     instead_of(option, value),
+                     {},
+                     /*is_command_line=*/true};
     }
     return std::nullopt;
   }
