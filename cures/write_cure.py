@@ -802,6 +802,25 @@ def buffer(site):
     return [[site.source.replaced(made[0], text)]]
 
 
+def buffer_kept(site):
+    """The buffer that the statement reads keeps its dtype when its module is cast, and goes where the module goes."""
+    owner = site.class_around()
+    registered = [n.args[0].value for n in calls_in(ast.walk(owner)) if dotted(n.func) == "self.register_buffer" and n.args
+                  and isinstance(n.args[0], ast.Constant)] if owner is not None else []
+    read = {n.attr for n in ast.walk(site.statement) if isinstance(n, ast.Attribute) and dotted(n.value) == "self"}
+    methods = [n for n in owner.body if isinstance(n, FUNCTIONS)] if registered else []
+    if any(n.name == "_apply" for n in methods):
+        raise Unplaced("the module has an _apply() of its own")
+    name = only([n for n in dict.fromkeys(registered) if n in read], "the buffer")
+    first = next(n for n in methods if n.name == "__init__")
+    indent = site.source.indent_of(first.lineno - 1)
+    step = site.source.indent_of(first.body[0].lineno - 1)[len(indent):]
+    lines = ["def _apply(self, fn, *args, **kwargs):", f"{step}{name} = self.{name}  # keeps its dtype",
+             f"{step}super()._apply(fn, *args, **kwargs)", f"{step}self.{name} = {name}.to(self.{name}.device)", f"{step}return self"]
+    text = "\n".join(lines).replace("\n", f"\n{indent}")
+    return [[site.source.new_line(first.end_lineno, "", f"\n{indent}{text}")]]
+
+
 def fake_kernel(site):
     """What a custom op's fake kernel makes has the dtype of the argument that the real one's result has."""
     call = site.cure["calls"][0]
@@ -973,7 +992,7 @@ REWRITES = {"lowest": lowest, "constructor": constructor, "not in place": not_in
             "numpy": cast_receiver("numpy"), "requires_grad_": cast_receiver("requires_grad_"), "inverted": cast_inverted,
             "arguments": cast_arguments, "scaler": without_scaler, "dtype": dtype_argument, "no dtype": without_dtype,
             "asked": ask_otherwise, "region again": reopened, "region dtype": region_dtype,
-            "scaled": scaled, "unscale": unscale, "buffer": buffer, "lowered again": lowered_again,
+            "scaled": scaled, "unscale": unscale, "buffer": buffer, "buffer kept": buffer_kept, "lowered again": lowered_again,
             "fake kernel": fake_kernel, "own backward": own_backward}
 
 

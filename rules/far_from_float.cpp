@@ -38,26 +38,28 @@ bool wraps(const IntegerRange& range, double value) {
 bool is_wide(const Operand& operand) { return operand.dtypes.within(kWide); }
 
 // The op that rounded what this one computes with: it answers in fewer bits than it was given, or
-// made numbers in 16 bits.
+// made numbers in 16 bits. One that answers in Float only where none did so in 16 bits.
 const OpCall* rounded_by(const RunIndex& index, const OpCall& call) {
   std::vector<const OpCall*> reached = {&call};
   std::set<OpCallId> seen;
+  const OpCall* in_float = nullptr;
   for (size_t next = 0; next < reached.size() && next < kMaxFollowed; ++next) {
     const OpCall* at = reached[next];
     const auto dtype = at->result_dtype();
-    const bool is_low = dtype && (kLowPrecision.contains(*dtype) || *dtype == Dtype::kFloat);
+    const bool is_low = dtype && kLowPrecision.contains(*dtype);
     const bool narrows = std::any_of(at->operands.begin(), at->operands.end(), [&](auto& operand) {
       return is_wide(operand) && !operand.is_wrapped_number &&
              !(dtype && operand.dtypes.contains(*dtype));
     });
-    const bool is_made = at->operands.empty() && dtype && kLowPrecision.contains(*dtype);
-    if (at != &call && is_low && (is_made || (narrows && index.has(*at, ops::kCast)))) return at;
+    const bool is_cast = at != &call && narrows && index.has(*at, ops::kCast);
+    if (is_low && (is_cast || (at != &call && at->operands.empty()))) return at;
+    if (is_cast && dtype == Dtype::kFloat && in_float == nullptr) in_float = at;
     for (const Operand& operand : at->operands) {
       const OpCall* made = index.run().call(operand.origin);
       if (made != nullptr && seen.insert(made->id).second) reached.push_back(made);
     }
   }
-  return nullptr;
+  return in_float;
 }
 
 std::string short_number(double value) { return fmt::format("{:.4g}", value); }
@@ -179,7 +181,8 @@ std::vector<Cure> moved(const RunIndex& index, const JudgeOptions& options, cons
   if (!cure) return {};
   cure->text = fmt::format("keep it in Float from there on, and cast what is computed of it{}",
                            at(rounded->site.line));
-  return {*std::move(cure)};
+  const auto kept = propose.keep_buffer(*rounded);
+  return kept ? std::vector{*kept, *cure} : std::vector{*cure};
 }
 
 // What was reported of the calls that made the operands.
@@ -326,6 +329,16 @@ op aten::_to_copy self=Float[1000] dtype:=BFloat16 -> BFloat16[1000] cast 1000 0
 op aten::sub.Tensor self=Double[]$ other=BFloat16[2]<#1 self:=1 -> BFloat16[2] inexact 0.0009 0 at noise.py:6 phase forward
 # EXPECT noise.py:6: warning: aten::sub gives 0, and 0.0009 in Double [far-from-float]
 # EXPECT-FIX keep it in Float from there on, and cast what is computed of it, noise.py:5
+# A table that was lowered with its module: the module's own line reads it. One that nothing says is of a module is cast.
+op aten::_to_copy self=Float[32] dtype:=BFloat16 -> BFloat16[32] cast 32 0 0 at table.py:9 main phase load
+op aten::mul.Tensor self=BFloat16[32]<#3 other=Double[]$ other:=300 -> BFloat16[32] at table.py:4 Rotary.forward phase forward module net.rotary class Rotary
+op aten::cos self=BFloat16[32]<#4 -> BFloat16[32] inexact 0.7 -0.9 at table.py:5 Rotary.forward phase forward module net.rotary class Rotary
+# EXPECT table.py:5: warning: aten::cos gives -0.9, and 0.7 in Double [far-from-float]
+# EXPECT-FIX keep the buffer in its dtype when its module is cast, table.py:4
+op aten::_to_copy self=Float[32] dtype:=BFloat16 -> BFloat16[32] cast 32 0 0 at table.py:3 Rotary.forward phase forward module net.rotary class Rotary
+op aten::sin self=BFloat16[32]<#6 -> BFloat16[32] inexact 0.7 -0.9 at table.py:7 Rotary.forward phase forward module net.rotary class Rotary
+# EXPECT table.py:7: warning: aten::sin gives -0.9, and 0.7 in Double [far-from-float]
+# EXPECT-FIX keep it in Float from there on, and cast what is computed of it, table.py:3
 op python::torch.tensor list[float]:=Double -> Long[600] inexact 0.7 0 at data.py:3 phase load
 # EXPECT data.py:3: warning: torch.tensor is asked for Long and makes 0 of 0.7 [far-from-float]
 # EXPECT-FIX leave the dtype out, which is then that of the numbers, data.py:3

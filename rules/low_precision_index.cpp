@@ -73,6 +73,23 @@ std::optional<InexactValue> inexact_value(const OpCall& call, const Run& run) {
   return inexact_range(call, *dtype);
 }
 
+// First the table that the positions are multiplied by, where that was lowered with its module and
+// has the dtype that they are cast to.
+std::vector<Cure> cures_of(const RunIndex& index, const JudgeOptions& options, const OpCall& call) {
+  const CureProposer propose(index, options);
+  std::vector<Cure> cures;
+  for (const OpCallId id : index.consumers(call)) {
+    for (const Operand& met : index.run().call(id)->operands) {
+      const OpCall* made = met.origin == call.id ? nullptr : index.run().call(met.origin);
+      if (made == nullptr || !cures.empty() || made->result_dtype() != call.result_dtype())
+        continue;
+      if (auto kept = propose.keep_buffer(*made)) cures.push_back(*std::move(kept));
+    }
+  }
+  if (auto kept = propose.cast_result(call, Dtype::kFloat)) cures.push_back(*std::move(kept));
+  return cures;
+}
+
 void check(const OpCall& call, const RunIndex& index, Findings& out) {
   const bool is_range = call.operands.empty() && index.has(call, ops::kFactory);
   if (!is_range && (!call.inexact || !index.has(call, ops::kCast))) return;
@@ -84,13 +101,14 @@ void check(const OpCall& call, const RunIndex& index, Findings& out) {
   const std::string message =
       fmt::format("{} became {} in {}", number(changed->from), number(changed->to), name);
   out.add(call, message, [&] {
-    const auto kept = CureProposer(index, out.options()).cast_result(call, Dtype::kFloat);
-    return Details{.odd = call.operands.empty() ? "" : call.operands.front().name,
-                   .why = fmt::format("{} holds every integer only up to {}; time steps, sizes and "
-                                      "positions beyond that are rounded to their neighbours",
-                                      name, dtype == Dtype::kHalf ? 2048 : 256),
-                   .fix = kept ? "" : "keep it in Float or Long until it has been embedded",
-                   .cures = kept ? std::vector{*kept} : std::vector<Cure>()};
+    const auto cures = cures_of(index, out.options(), call);
+    return Details{
+        .odd = call.operands.empty() ? "" : call.operands.front().name,
+        .why = fmt::format("{} holds every integer only up to {}; time steps, sizes and "
+                           "positions beyond that are rounded to their neighbours",
+                           name, dtype == Dtype::kHalf ? 2048 : 256),
+        .fix = !cures.empty() ? "" : "keep it in Float or Long until it has been embedded",
+        .cures = cures};
   });
 }
 
@@ -109,6 +127,13 @@ const Rule low_precision_index = {
             .example = R"(
 op aten::_to_copy self=Long[1,6] dtype:=BFloat16 -> BFloat16[1,6] inexact 1365 1368 at train.py:88 phase forward
 # EXPECT train.py:88: warning: 1365 became 1368 in BFloat16 [low-precision-index]
+# EXPECT-FIX cast the result of _to_copy to Float, train.py:88
+# The frequencies that the positions meet were lowered with their module.
+op aten::_to_copy self=Float[32] dtype:=BFloat16 -> BFloat16[32] cast 32 0 0 at train.py:9 main phase load
+op aten::_to_copy self=Long[768] dtype:=BFloat16 -> BFloat16[768] inexact 257 256 at rope.py:4 Rotary.forward phase forward module net.rotary class Rotary
+op aten::outer self=BFloat16[768]<#3 vec2=BFloat16[32]<#2 -> BFloat16[768,32] at rope.py:5 Rotary.forward phase forward module net.rotary class Rotary
+# EXPECT rope.py:4: warning: 257 became 256 in BFloat16 [low-precision-index]
+# EXPECT-FIX keep the buffer in its dtype when its module is cast, rope.py:5
 # 1024 is a power of two.
 op aten::_to_copy self=Long[1,6] dtype:=BFloat16 -> BFloat16[1,6] at train.py:89 phase forward
 )"},

@@ -16,10 +16,12 @@ bool is_below(std::string_view path, std::string_view module) {
          (path.starts_with(module) && path.substr(module.size()).starts_with('.'));
 }
 
-// The line is one of the module's own, and does not call it: F.linear(x, self.w) of "Net.forward".
-bool is_inside(const Site& site) {
-  return !site.module_class.empty() && site.line.function.starts_with(site.module_class + ".");
+bool is_of_class(const SourceLine& line, const std::string& name) {
+  return !name.empty() && line.function.starts_with(name + ".");
 }
+
+// The line is one of the module's own, and does not call it: F.linear(x, self.w) of "Net.forward".
+bool is_inside(const Site& site) { return is_of_class(site.line, site.module_class); }
 
 // What it takes for a cast of a variable: a line of Python of the user's own that reads a tensor
 // which was made somewhere.
@@ -394,6 +396,22 @@ Cure CureProposer::rewrite(const OpCall& call, Dtype dtype, const std::string& h
   Cure cure = cure_of(CureKind::kRewrite, call, how, dtype);
   cure.text = what + at(call.site.line);
   return cure;
+}
+
+std::optional<Cure> CureProposer::keep_buffer(const OpCall& cast) const {
+  const bool is_of_module =
+      index_.has(cast, ops::kCast) && is_users_own(cast.site) && cast.operands.size() == 1 &&
+      !cast.operands.front().requires_grad &&
+      kFloating.contains(cast.operands.front().dtypes.single().value_or(Dtype::kUndefined));
+  if (!is_of_module) return std::nullopt;
+  for (const OpCallId id : index_.consumers(cast)) {
+    const OpCall& reader = *index_.run().call(id);
+    const bool is_own = is_users_own(reader.site) && is_inside(reader.site);
+    if (is_own && !is_of_class(cast.site.line, reader.site.module_class))
+      return rewrite(reader, *cast.result_dtype(), "buffer kept",
+                     "keep the buffer in its dtype when its module is cast");
+  }
+  return std::nullopt;
 }
 
 Cure CureProposer::cast_arguments(const OpCall& call, Dtype dtype,

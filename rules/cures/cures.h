@@ -89,6 +89,9 @@ class CureProposer {
   // The line's expression written another way; `how` is a name of write_cure.py, `what` the words.
   Cure rewrite(const OpCall& call, Dtype dtype, const std::string& how,
                const std::string& what) const;
+  // A buffer that was lowered with its module, as a method of that module reads it: it keeps its
+  // dtype when the module is cast. `cast` is what lowered it.
+  std::optional<Cure> keep_buffer(const OpCall& cast) const;
   // An extension's function: its arguments in the one dtype are cast to the other.
   Cure cast_arguments(const OpCall& call, Dtype dtype, const std::string& callee) const;
 

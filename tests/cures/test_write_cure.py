@@ -590,6 +590,19 @@ def main(args):
         self.refuse("no dtype fp32", 'import torch\na = torch.zeros(n, dtype="fp32")\n', 2, "rewrite", operand="dtype")
         self.refuse("sets no gradient", "import torch\nx = y\n", 2, "rewrite", operand="gradient")
 
+    def test_a_buffer_that_keeps_its_dtype(self):
+        text = ("import torch\nclass N(Module):\n    def __init__(self):\n        self.register_buffer(\"t\", f(2))\n"
+                "        self.register_buffer(\"u\", f(3))\n    def forward(self, x):\n        return x * self.t\n")
+        kept = text.replace("    def forward", "\n    def _apply(self, fn, *args, **kwargs):\n        t = self.t  # keeps its dtype\n"
+                            "        super()._apply(fn, *args, **kwargs)\n        self.t = t.to(self.t.device)\n        return self\n"
+                            "    def forward")
+        self.assertEqual(self.ways(text, 7, "rewrite", operand="buffer kept"), [kept])
+        for other in (text.replace("self.t\n", "x\n"), text.replace("self.t\n", "self.t * self.u\n"),
+                      "import torch\n\n\n\n\n\ny = x * self.t\n"):
+            self.refuse("the buffer is", other, 7, "rewrite", operand="buffer kept")
+        own = text + "    def _apply(self, fn):\n        return self\n"
+        self.refuse("of its own", own, 7, "rewrite", operand="buffer kept")
+
     def test_a_scaler(self):
         text = ("import torch\nopt = AdamW(net.parameters())\ncosine = Cosine(opt)\nfor x in r:\n    loss = f(x)\n"
                 "    loss.backward()\n    clip_grad_norm_(p, 1)\n    opt.step()\n    cosine.step()\n")
