@@ -38,6 +38,7 @@ struct Finding {
   std::string fix;                // the likeliest cure; of a finding about source the smallest one
   std::string proof;              // what came of running the program with it; "": it was not tried
   std::string diff;               // of the sources, where there is a proof
+  bool is_workaround = false;     // proven, and gives up what ran in 16 bits
   std::vector<Cure> cures;        // all that were thought of, the best first
   SourceLine origin;              // where the odd operand got its dtype, where that is another line
   OpCallId call = kNoOpCall;      // what it is about; none for a finding about the whole run

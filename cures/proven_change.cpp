@@ -67,7 +67,12 @@ std::optional<ProvenChange> read_proven_change(const std::string& run_folder) {
   if (!is_file(path)) return std::nullopt;
   try {
     const Json json = Json::parse(read_file(path), is_shallow);
-    ProvenChange change{json.at("verdict"),        json.at("words"), json.at("prompt"), {}, {},
+    ProvenChange change{json.at("verdict"),
+                        json.at("words"),
+                        json.at("prompt"),
+                        json.value("is_workaround", false),
+                        {},
+                        {},
                         edits_of(json.at("edits"))};
     for (const Json& part : json.at("parts"))
       change.parts.push_back({part.at("text"), part.at("cures"), part.at("finding")});
@@ -89,6 +94,7 @@ void write_proven_change(const std::string& run_folder, const ProvenChange& chan
   const Json json = {{"verdict", change.verdict},
                      {"words", change.words},
                      {"prompt", change.prompt},
+                     {"is_workaround", change.is_workaround},
                      {"parts", parts},
                      {"files", files},
                      {"edits", json_of(change.edits)}};
@@ -101,6 +107,7 @@ ProvenChange kept(const Try& tried) {
   ProvenChange change{verdict_name(tried.judged.verdict),
                       tried.judged.words,
                       tried.prompt,
+                      tried.merit.is_workaround(),
                       {},
                       {},
                       tried.patch.edits};
@@ -201,6 +208,7 @@ void report_proven_change(const ProvenChange& change, std::vector<Finding>& find
       finding.fix = part.text;
       finding.edits = change.edits;
       finding.proof = fmt::format("{}: {}", change.verdict, change.words);
+      finding.is_workaround = change.is_workaround;
       finding.diff = diff;
     }
   }

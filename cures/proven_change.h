@@ -26,6 +26,7 @@ struct ProvenChange {
   std::string verdict;  // "proven"; anything else is not shown and not applied
   std::string words;    // "3 steps to its end, no errors, no warnings"
   std::string prompt;   // the command to type in place of the one that ran; "" where that stays
+  bool is_workaround = false;
   std::vector<Part> parts;
   std::vector<File> files;
   std::vector<SourceEdit> edits;  // of these

@@ -217,7 +217,9 @@ const Process* process_at(const Run& run, uint32_t process) {
 
 Fix fix_of(const Report& report, const Finding& finding) {
   if (finding.fix.empty()) return {};
-  if (!finding.proof.empty()) return {"fix", fmt::format("{} ({})", finding.fix, finding.proof)};
+  if (!finding.proof.empty())
+    return {finding.is_workaround ? "workaround" : "fix",
+            fmt::format("{} ({})", finding.fix, finding.proof)};
   return {report.scan ? "fix" : "try", finding.fix};
 }
 

@@ -127,8 +127,9 @@ class SarifLog {
     if (!finding.why.empty()) text += fmt::format("\n\nWhy: {}", finding.why);
     const Fix fix = fix_of(report_, finding);
     if (fix.text.empty()) return text;
-    text +=
-        fmt::format("\n\n{}: {}", fix.label == std::string_view("fix") ? "Fix" : "Try", fix.text);
+    std::string label = fix.label;
+    label.front() = static_cast<char>(std::toupper(static_cast<unsigned char>(label.front())));
+    text += fmt::format("\n\n{}: {}", label, fix.text);
     return finding.diff.empty() ? text : text + "\n\n" + finding.diff;
   }
 

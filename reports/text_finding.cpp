@@ -265,16 +265,22 @@ class FullFinding {
     for (const std::string& line : printable_lines(text)) add("    " + line);
   }
 
+  static size_t label_width(const char* label) {
+    return std::max<size_t>(6, std::strlen(label) + 2);
+  }
+
   void say_labelled(const char* label, const std::string& text) {
     Lines pieces;
     for (const std::string& line : printable_lines(text))
-      for (std::string& piece : wrap(line, columns_ - 8)) pieces.push_back(std::move(piece));
+      for (std::string& piece : wrap(line, columns_ - 2 - label_width(label)))
+        pieces.push_back(std::move(piece));
     add_labelled(label, pieces);
   }
 
   void add_labelled(const char* label, const Lines& lines) {
+    const size_t width = label_width(label);
     for (size_t i = 0; i < lines.size(); ++i)
-      add(fmt::format("  {}{}", i == 0 ? paint_.bold(pad(label, 6)) : std::string(6, ' '),
+      add(fmt::format("  {}{}", i == 0 ? paint_.bold(pad(label, width)) : std::string(width, ' '),
                       lines[i]));
   }
 

@@ -56,6 +56,9 @@ TEST_CASE("only what was proven is a fix") {
   const std::string text = run_of(*made.report)["results"][0]["message"]["text"];
   CHECK_THAT(text,
              Contains("(proven: 3 steps to its end)") && Contains("Fix: ") && Contains("+new"));
+  finding.is_workaround = true;
+  CHECK_THAT(std::string(run_of(*made.report)["results"][0]["message"]["text"]),
+             Contains("Workaround: ") && !Contains("Fix: "));
 }
 
 TEST_CASE("no more results than code scanning shows, and what is missing is said") {

@@ -149,6 +149,9 @@ TEST_CASE("a terminal that the report scrolls out of ends in the verdict and the
   const std::vector<std::string> last(proven.end() - 3, proven.end());
   CHECK(last == std::vector<std::string>{"    --- train.py", "    -emb = f(emb)",
                                          "    +emb = f(emb.half())"});
+  CHECK(written(report, "text").find("\n  fix   ") != std::string::npos);
+  report.findings.front().is_workaround = true;
+  CHECK(written(report, "text").find("\n  workaround  ") != std::string::npos);
 }
 
 TEST_CASE("lines about operands are wrapped for a pipe as well, and nothing of them is lost") {
