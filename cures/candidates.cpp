@@ -87,12 +87,6 @@ bool lowers(const Candidate& candidate) {
   return !candidate.parts.empty() && kLowPrecision.contains(candidate.parts.front().second->dtype);
 }
 
-// A cast that a change has put there is not taken back.
-bool is_changed_there(const Node& node, const Cure& cure) {
-  return std::any_of(node.changes.begin(), node.changes.end(),
-                     [&](const Change& change) { return is_near(change.where, cure.where); });
-}
-
 bool has_scaler(const Run& run) {
   return std::any_of(run.calls.begin(), run.calls.end(), [](const OpCall& call) {
     return (ops::facts_of(call.op) & ops::kScalesGradients) != 0;
@@ -247,7 +241,8 @@ std::vector<Candidate> Candidates::of(const Node& node, const Finding& goal) con
     for (const Cure& cure : finding.cures) {
       const bool is_first = cure.text == first;
       if (!known.insert(cure.text).second || (!is_first && is_harmful(node.run(), cure))) continue;
-      if (cure.kind == CureKind::kCastResult && is_changed_there(node, cure)) continue;
+      // A cast that a change has put there is not taken back.
+      if (cure.kind == CureKind::kCastResult && is_edited(node, cure.where)) continue;
       Candidate candidate{.parts = {{&finding, &cure}}};
       add_alike(node, goal, cure, candidate);
       const bool is_several = candidate.parts.size() > 1;
@@ -265,7 +260,10 @@ std::vector<Candidate> Candidates::of(const Node& node, const Finding& goal) con
       make_patches(lists, node.run(), node.trial->recorded.sources, node.program, node.patch);
   for (size_t i = 0; i < all.size(); ++i) all[i].ways = std::move(ways[i]);
   note_places(node.run(), goal, all);
-  for (Candidate& one : all) one.overrides = overrides(node.run(), goal, *one.parts.front().second);
+  for (Candidate& one : all) {
+    const auto& [finding, cure] = one.parts.front();
+    one.overrides = overrides(node.run(), *finding, *cure);
+  }
   add_settings(node, all);
   const bool is_lone = has_lone_trained_low_parameter(node, goal);
   const bool computes_low = low_share(node.run()).calls > 0;
@@ -299,9 +297,9 @@ std::string Candidates::shown_first(const Node& node, const Finding& goal) const
 
 Merit Candidates::best_merit(const Node& node, const Candidate& candidate, const Patch& way) {
   const bool is_setting = candidate.setting != nullptr;
-  Merit merit =
-      merit_of_source(way, is_setting || !node.prompt.empty(), node.place + candidate.place,
-                      node.overrides || candidate.overrides);
+  Merit merit = merit_of_source(way, is_setting || !node.prompt.empty(), node.changes);
+  merit.place += candidate.place;
+  merit.overrides |= candidate.overrides;
   if (candidate.gives_up) merit.given_up = 1;
   return merit;
 }

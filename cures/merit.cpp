@@ -90,17 +90,19 @@ LowShare low_share(const Run& run) {
   return share.calls > 0 ? share : low_share_but(run, {});
 }
 
-Merit merit_of_source(const Patch& patch, bool is_setting, int place, bool overrides) {
+Merit merit_of_source(const Patch& patch, bool is_setting, const std::vector<Change>& changes) {
   const Demerits demerits = patch.demerits();
-  Merit merit{.overrides = overrides,
-              .dead_or_doubled = demerits.dead + demerits.doubled,
+  Merit merit{.dead_or_doubled = demerits.dead + demerits.doubled,
               .literals = demerits.avoidable,
-              .place = place,
               .integers = demerits.integers,
               .is_setting = is_setting,
               .edits = static_cast<int>(patch.edits.size())};
   for (const SourceEdit& edit : patch.edits)
     merit.in_libraries += is_installed({.file = edit.file, .line = edit.line});
+  for (const Change& change : changes) {
+    merit.place += change.place;
+    merit.overrides |= change.overrides;
+  }
   return merit;
 }
 

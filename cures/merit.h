@@ -15,7 +15,7 @@ struct LowShare {
 LowShare low_share(const Run& run);
 
 // No run of the patch is better than this.
-Merit merit_of_source(const Patch& patch, bool is_setting, int place, bool overrides);
+Merit merit_of_source(const Patch& patch, bool is_setting, const std::vector<Change>& changes);
 // Of a run that is proven; `before` is the share of the run without a change.
 // Of a program that was refused, 16-bit weights that the command line asks for are not what is
 // mended.

@@ -6,6 +6,7 @@
 #include <climits>
 #include <optional>
 #include <set>
+#include <tuple>
 #include <utility>
 
 #include "cures/candidates.h"
@@ -195,18 +196,21 @@ class Searcher {
     return is_proven;
   }
 
-  // The ones that got furthest first; none is left behind.
+  // What overrides nothing first, and then what got furthest; none is left behind.
   bool solve_one(std::vector<Node>& partials, int depth) {
     std::stable_sort(partials.begin(), partials.end(), [](const Node& a, const Node& b) {
-      return std::pair(a.trial->steps(), a.run().calls.size()) >
-             std::pair(b.trial->steps(), b.run().calls.size());
+      return std::tuple(!merit_of(a).overrides, a.trial->steps(), a.run().calls.size()) >
+             std::tuple(!merit_of(b).overrides, b.trial->steps(), b.run().calls.size());
     });
     const std::vector<Node> all = std::exchange(partials, {});
     return std::any_of(all.begin(), all.end(), [&](const Node& partial) {
-      const Merit at_best =
-          merit_of_source(partial.patch, !partial.prompt.empty(), partial.place, partial.overrides);
+      const Merit at_best = merit_of(partial);
       return !is_over() && could_be_chosen(at_best) && solve(partial, depth + 1);
     });
+  }
+
+  static Merit merit_of(const Node& node) {
+    return merit_of_source(node.patch, !node.prompt.empty(), node.changes);
   }
 
   struct Attempted {
@@ -219,14 +223,14 @@ class Searcher {
     Node next{.program = setting ? setting->program : node.program,
               .prompt = setting ? setting->prompt : node.prompt,
               .changes = node.changes,
-              .raises_model = node.raises_model,
-              .place = node.place + candidate.place,
-              .overrides = node.overrides || candidate.overrides};
+              .raises_model = node.raises_model};
     if (setting != nullptr)
       next.changes.push_back({setting->text, {}, goal.message, recorded_id(node, goal)});
     for (const auto& [finding, cure] : candidate.parts) {
+      const bool is_first = next.changes.size() == node.changes.size();
       next.changes.push_back({cure->text, cure->where, finding->message,
-                              recorded_id(node, *finding), node.patch.last_step() + 1});
+                              recorded_id(node, *finding), node.patch.last_step() + 1,
+                              is_first ? candidate.place : 0, candidate.overrides});
       next.raises_model |= raises_parameters(*cure);
     }
     Attempted result;
@@ -295,9 +299,7 @@ class Searcher {
         ++i;
         continue;
       }
-      const Merit merit =
-          merit_of_source(next.patch, !next.prompt.empty(), next.place, next.overrides);
-      Attempted result = run_way(node, goal, next, /*is_setting=*/false, merit);
+      Attempted result = run_way(node, goal, next, /*is_setting=*/false, merit_of(next));
       const Try& tried = out_.tries.back();
       ++i;
       if (!tried.is_proven() || !(tried.merit < best)) continue;
