@@ -87,6 +87,13 @@ bool lowers(const Candidate& candidate) {
   return !candidate.parts.empty() && kLowPrecision.contains(candidate.parts.front().second->dtype);
 }
 
+// A cast that a change has put there, in another dtype.
+bool takes_back(const Node& node, const Cure& cure) {
+  return std::any_of(node.changes.begin(), node.changes.end(), [&](const Change& change) {
+    return is_near(change.where, cure.where) && change.dtype != cure.dtype;
+  });
+}
+
 bool has_scaler(const Run& run) {
   return std::any_of(run.calls.begin(), run.calls.end(), [](const OpCall& call) {
     return (ops::facts_of(call.op) & ops::kScalesGradients) != 0;
@@ -241,8 +248,7 @@ std::vector<Candidate> Candidates::of(const Node& node, const Finding& goal) con
     for (const Cure& cure : finding.cures) {
       const bool is_first = cure.text == first;
       if (!known.insert(cure.text).second || (!is_first && is_harmful(node.run(), cure))) continue;
-      // A cast that a change has put there is not taken back.
-      if (cure.kind == CureKind::kCastResult && is_edited(node, cure.where)) continue;
+      if (cure.kind == CureKind::kCastResult && takes_back(node, cure)) continue;
       Candidate candidate{.parts = {{&finding, &cure}}};
       add_alike(node, goal, cure, candidate);
       const bool is_several = candidate.parts.size() > 1;

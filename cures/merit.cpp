@@ -31,14 +31,13 @@ static bool multiplies(const OpCall& call) {
   return (ops::facts_of(call.op) & ops::kMultiplies) != 0;
 }
 
-// Names of weights that a product read in Float: where another reads them in 16 bits, a fault has
-// lowered them on the way.
-static std::set<std::string> read_in_float(const Run& run) {
+// Names of weights that a product read in one of the dtypes.
+static std::set<std::string> weights_read_in(const Run& run, DtypeSet dtypes) {
   std::set<std::string> names;
   for (const OpCall& call : run.calls) {
     if (!multiplies(call)) continue;
     for (const Operand& operand : call.operands)
-      if (is_parameter(operand) && operand.dtypes == DtypeSet(Dtype::kFloat) &&
+      if (is_parameter(operand) && operand.dtypes.size() == 1 && operand.dtypes.within(dtypes) &&
           !operand.parameter.empty())
         names.insert(operand.parameter);
   }
@@ -84,10 +83,12 @@ static LowShare low_share_but(const Run& run, const std::set<std::string>& wide)
   return {calls > 0 ? low_calls / calls : 0, bytes > 0 ? low_bytes / bytes : 0};
 }
 
-// A program all of whose weights are read in both dtypes computes in one after the other.
+// Where a product reads weights in Float, and another in 16 bits, a fault has lowered them on the
+// way. A program all of whose weights are read in both computes in one after the other.
 LowShare low_share(const Run& run) {
-  const LowShare share = low_share_but(run, read_in_float(run));
-  return share.calls > 0 ? share : low_share_but(run, {});
+  const auto wide = weights_read_in(run, Dtype::kFloat), low = weights_read_in(run, kLowPrecision);
+  const bool has_others = !std::includes(wide.begin(), wide.end(), low.begin(), low.end());
+  return low_share_but(run, has_others ? wide : std::set<std::string>());
 }
 
 Merit merit_of_source(const Patch& patch, bool is_setting, const std::vector<Change>& changes) {

@@ -132,6 +132,8 @@ static const Operand* operand_of(const Cure& cure, const OpCall& call) {
 static void add_operand(const Cure& cure, const Run& run, const OpCall& call, Json& question) {
   const Operand* operand = operand_of(cure, call);
   question["calls"] = calls_of(run, call, operand == nullptr ? "" : operand->name);
+  if (operand == nullptr && call.result_dtype())
+    question["from"] = name_in_torch(*call.result_dtype());
   if (operand == nullptr) return;
   if (const auto dtype = operand->dtypes.single()) question["from"] = name_in_torch(*dtype);
   for (const Operand& other : call.operands) {

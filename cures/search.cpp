@@ -139,7 +139,9 @@ class Searcher {
       const Finding* goal = next_goal(node);
       if (goal == nullptr) return false;
       if (depth == 0) begun_ = {&node, goal};
-      if (cure(node, *goal, depth)) return true;
+      const bool is_proven = cure(node, *goal, depth);
+      if (is_proven && (depth > 0 || is_chosen() || !out_.chosen()->merit.is_workaround()))
+        return true;
       const bool is_error = goal->severity == Severity::kError;
       given_up_.insert(name_of(*goal));
       if (is_error && depth > 0) return false;  // the program dies there
@@ -229,7 +231,7 @@ class Searcher {
     for (const auto& [finding, cure] : candidate.parts) {
       const bool is_first = next.changes.size() == node.changes.size();
       next.changes.push_back({cure->text, cure->where, finding->message,
-                              recorded_id(node, *finding), node.patch.last_step() + 1,
+                              recorded_id(node, *finding), node.patch.last_step() + 1, cure->dtype,
                               is_first ? candidate.place : 0, candidate.overrides});
       next.raises_model |= raises_parameters(*cure);
     }

@@ -64,13 +64,14 @@ struct Merit {
 
 // One change of a source or setting, and what it is for.
 struct Change {
-  std::string text;        // for people: "cast the target of mse_loss to Half, train.py:40"
-  SourceLine where;        // the line; not known for a setting
-  std::string cures;       // the message of the finding
-  std::string finding;     // its id in the recorded run; "" where that run had not got so far
-  int step = -1;           // of the patch's edits; -1: a setting
-  int place = 0;           // Merit::place
-  bool overrides = false;  // Merit::overrides
+  std::string text;     // for people: "cast the target of mse_loss to Half, train.py:40"
+  SourceLine where;     // the line; not known for a setting
+  std::string cures;    // the message of the finding
+  std::string finding;  // its id in the recorded run; "" where that run had not got so far
+  int step = -1;        // of the patch's edits; -1: a setting
+  Dtype dtype = Dtype::kUndefined;  // the wanted one
+  int place = 0;                    // Merit::place
+  bool overrides = false;           // Merit::overrides
 };
 
 // What was tried, with what came of it.

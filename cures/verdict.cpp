@@ -57,6 +57,17 @@ int line_in(const Node& next, const Node& node, const SourceLine& line) {
   return moved_line(line.file, own, next.patch.edits);
 }
 
+// The line of the node's changed text has words of an edit.
+bool is_edited(const Node& next, const SourceLine& line) {
+  const std::vector<SourceEdit>& edits = next.patch.edits;
+  return std::any_of(edits.begin(), edits.end(), [&](const SourceEdit& edit) {
+    const int first = moved_line(edit.file, edit.line, edits);
+    const auto more = std::count(edit.new_text.begin(), edit.new_text.end(), '\n');
+    return edit.file == line.file && line.line >= std::min(first, edit.line) &&
+           line.line <= first + more;
+  });
+}
+
 // The goal itself, where a change has moved it too, or another of its kind beside it, which the
 // node had as well.
 bool is_still(const Node& node, const Finding& goal, const Node& next, const Finding& finding) {
@@ -65,7 +76,9 @@ bool is_still(const Node& node, const Finding& goal, const Node& next, const Fin
       costs_only(finding))
     return false;
   const auto is_alike = [&](const Finding& one) {
-    return name_of(finding) == name_of(one) && is_near(finding.site.line, one.site.line);
+    SourceLine moved = one.site.line;
+    moved.line = line_in(next, node, moved);
+    return name_of(finding) == name_of(one) && is_near(finding.site.line, moved);
   };
   const auto is_there = [&](const Finding& one) {
     return is_alike(one) && finding.site.line.line == line_in(next, node, one.site.line);
@@ -112,16 +125,6 @@ bool has_autocast(const Run& run) {
 bool is_refusal(const Run& run, const Finding& finding) {
   const OpCall* call = run.call(finding.call);
   return call != nullptr && (call->outcome == Outcome::kThrew || was_let_through(*call));
-}
-
-bool is_edited(const Node& next, const SourceLine& line) {
-  const std::vector<SourceEdit>& edits = next.patch.edits;
-  return std::any_of(edits.begin(), edits.end(), [&](const SourceEdit& edit) {
-    const int first = moved_line(edit.file, edit.line, edits);
-    const auto more = std::count(edit.new_text.begin(), edit.new_text.end(), '\n');
-    return edit.file == line.file && line.line >= std::min(first, edit.line) &&
-           line.line <= first + more;
-  });
 }
 
 bool is_near(const SourceLine& a, const SourceLine& b) {

@@ -19,8 +19,6 @@ bool has_autocast(const Run& run);
 bool is_refusal(const Run& run, const Finding& finding);
 // A change above a line moves it.
 bool is_near(const SourceLine& a, const SourceLine& b);
-// The line of the node's changed text has words of an edit.
-bool is_edited(const Node& node, const SourceLine& line);
 
 class Judge {
  public:

@@ -687,6 +687,14 @@ def dtype_argument(site):
     return [[site.source.replaced(given, text)]]
 
 
+def dtype_given(site):
+    """Another dtype for the one that a call hands on: dtype=torch.float32 for dtype=weight_dtype."""
+    given = only([k.value for n in calls_in(head_nodes(site.statement)) for k in n.keywords if (k.arg or "").endswith("dtype")],
+                 "a dtype")
+    (text, more) = site.dtype_texts()[-1]
+    return [[site.source.replaced(given, text), *more]]
+
+
 def without_dtype(site):
     """The call asks for no dtype, and takes that of what it is given."""
     for where in site.regions():
@@ -990,7 +998,7 @@ def own_backward(site):
 REWRITES = {"lowest": lowest, "constructor": constructor, "not in place": not_in_place, "floating alone": floating_alone, "^": exclusive_or, "~": invert,
             "number": fit_number, "gradient": cast_gradient,
             "numpy": cast_receiver("numpy"), "requires_grad_": cast_receiver("requires_grad_"), "inverted": cast_inverted,
-            "arguments": cast_arguments, "scaler": without_scaler, "dtype": dtype_argument, "no dtype": without_dtype,
+            "arguments": cast_arguments, "scaler": without_scaler, "dtype": dtype_argument, "dtype given": dtype_given, "no dtype": without_dtype,
             "asked": ask_otherwise, "region again": reopened, "region dtype": region_dtype,
             "scaled": scaled, "unscale": unscale, "buffer": buffer, "buffer kept": buffer_kept, "lowered again": lowered_again,
             "fake kernel": fake_kernel, "own backward": own_backward}

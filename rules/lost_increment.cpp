@@ -118,9 +118,12 @@ Details explain(const RunIndex& index, const JudgeOptions& options, const OpCall
   const OpCall* made = index.run().call(written.origin);
   if (made == nullptr) return details;
   const OpCall& maker = *made;
-  if (auto cure = CureProposer(index, options).cast_result(maker, Dtype::kFloat)) {
+  const CureProposer propose(index, options);
+  if (auto cure = propose.keep_buffer(maker, call)) details.cures.push_back(*std::move(cure));
+  if (auto cure = propose.ask_for(maker, Dtype::kFloat)) details.cures.push_back(*std::move(cure));
+  if (auto cure = propose.cast_result(maker, Dtype::kFloat)) {
     cure->text = "keep it in Float from where it is made" + at(maker.site.line);
-    details.cures = {*std::move(cure)};
+    details.cures.push_back(*std::move(cure));
   }
   return details;
 }

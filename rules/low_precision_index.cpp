@@ -73,17 +73,22 @@ std::optional<InexactValue> inexact_value(const OpCall& call, const Run& run) {
   return inexact_range(call, *dtype);
 }
 
-// First the table that the positions are multiplied by, where that was lowered with its module and
-// has the dtype that they are cast to.
+// First what it meets, or is added to inside of an op: a table of frequencies or a counter, where
+// that was lowered with its module, and the integers are cast to what it is.
 std::vector<Cure> cures_of(const RunIndex& index, const JudgeOptions& options, const OpCall& call) {
   const CureProposer propose(index, options);
+  const auto consumers = index.consumers(call);
+  std::vector<OpCallId> readers(consumers.begin(), consumers.end());
+  if (call.parent != kNoOpCall) readers.push_back(call.parent);
   std::vector<Cure> cures;
-  for (const OpCallId id : index.consumers(call)) {
-    for (const Operand& met : index.run().call(id)->operands) {
-      const OpCall* made = met.origin == call.id ? nullptr : index.run().call(met.origin);
+  for (const OpCallId id : readers) {
+    const OpCall& reader = *index.run().call(id);
+    for (const Operand& met : reader.operands) {
+      const OpCall* made =
+          met.origin == call.id ? nullptr : index.maker_behind(met, ops::kPassesOn);
       if (made == nullptr || !cures.empty() || made->result_dtype() != call.result_dtype())
         continue;
-      if (auto kept = propose.keep_buffer(*made)) cures.push_back(*std::move(kept));
+      if (auto kept = propose.keep_buffer(*made, reader)) cures.push_back(*std::move(kept));
     }
   }
   if (auto kept = propose.cast_result(call, Dtype::kFloat)) cures.push_back(*std::move(kept));

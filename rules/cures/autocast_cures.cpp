@@ -144,16 +144,30 @@ std::optional<Cure> CureProposer::keep_dtype(const OpCall& call, const Operand& 
   if (maker == nullptr || !dtype || !index_.has(*maker, ops::kCast) || maker->first_step == 0 ||
       is_in_cpp(*maker))
     return std::nullopt;
-  SourceLine where = maker->site.line;
-  for (const AskingFrame& frame : frames_asking(index_.run().process_of(*maker), *maker, *dtype)) {
+  Cure cure = cure_of(CureKind::kRewrite, *maker, "no dtype", Dtype::kFloat);
+  cure.where = line_asking(*maker, *dtype);
+  cure.text = "leave the dtype out of the cast, which lowers what is trained" + at(cure.where);
+  return cure;
+}
+
+SourceLine CureProposer::line_asking(const OpCall& maker, Dtype dtype) const {
+  SourceLine where = maker.site.line;
+  for (const AskingFrame& frame : frames_asking(index_.run().process_of(maker), maker, dtype)) {
     const std::string text =
         options_.line_text ? options_.line_text(frame.line.file, frame.line.line) : "";
     if (text.find("dtype=") == text.npos || is_installed(frame.line)) break;
     where = frame.line;
   }
-  Cure cure = cure_of(CureKind::kRewrite, *maker, "no dtype", Dtype::kFloat);
-  cure.where = where;
-  cure.text = "leave the dtype out of the cast, which lowers what is trained" + at(where);
+  return where;
+}
+
+std::optional<Cure> CureProposer::ask_for(const OpCall& maker, Dtype dtype) const {
+  const auto made_in = maker.result_dtype();
+  if (!made_in || is_in_cpp(maker)) return std::nullopt;
+  Cure cure = cure_of(CureKind::kRewrite, maker, "dtype given", dtype);
+  cure.where = line_asking(maker, *made_in);
+  if (cure.where == maker.site.line) return std::nullopt;
+  cure.text = fmt::format("ask for {}{}", dtype_name(dtype), at(cure.where));
   return cure;
 }
 

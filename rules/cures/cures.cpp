@@ -247,7 +247,12 @@ std::vector<Cure> CureProposer::compute_in_float(const OpCall& call) const {
   const auto data = std::find_if(operands.begin(), operands.end(), is_low_data);
   const auto result = call.result_dtype();
   std::vector<Cure> all;
-  if (!result || !kLowPrecision.contains(*result)) return all;
+  if (!result || !kLowPrecision.contains(*result)) {  // one side was rounded before
+    const OpCall* made = data == operands.end() ? nullptr : index_.run().call(data->origin);
+    const bool is_before = made != nullptr && made->id < call.id && index_.promotes(call) &&
+                           kLowPrecision.contains(made->result_dtype().value_or(Dtype::kFloat));
+    return is_before ? compute_in_float(*made) : all;
+  }
   const bool is_alone = std::count_if(operands.begin(), operands.end(), is_low) == 1;
   const bool is_here = is_users_own(call.site) && call.site.phase != Phase::kBackward;
   if (is_here && data != operands.end() && (is_alone || index_.promotes(call)))
@@ -398,20 +403,15 @@ Cure CureProposer::rewrite(const OpCall& call, Dtype dtype, const std::string& h
   return cure;
 }
 
-std::optional<Cure> CureProposer::keep_buffer(const OpCall& cast) const {
-  const bool is_of_module =
-      index_.has(cast, ops::kCast) && is_users_own(cast.site) && cast.operands.size() == 1 &&
-      !cast.operands.front().requires_grad &&
-      kFloating.contains(cast.operands.front().dtypes.single().value_or(Dtype::kUndefined));
-  if (!is_of_module) return std::nullopt;
-  for (const OpCallId id : index_.consumers(cast)) {
-    const OpCall& reader = *index_.run().call(id);
-    const bool is_own = is_users_own(reader.site) && is_inside(reader.site);
-    if (is_own && !is_of_class(cast.site.line, reader.site.module_class))
-      return rewrite(reader, *cast.result_dtype(), "buffer kept",
-                     "keep the buffer in its dtype when its module is cast");
-  }
-  return std::nullopt;
+std::optional<Cure> CureProposer::keep_buffer(const OpCall& cast, const OpCall& reader) const {
+  const bool lowered_module = index_.has(cast, ops::kCast) && is_users_own(cast.site) &&
+                              cast.operands.size() == 1 && !cast.operands.front().requires_grad &&
+                              cast.operands.front().dtypes.within(kFloating);
+  const bool is_own = is_users_own(reader.site) && is_inside(reader.site) &&
+                      !is_of_class(cast.site.line, reader.site.module_class);
+  if (!lowered_module || !is_own) return std::nullopt;
+  return rewrite(reader, *cast.result_dtype(), "buffer kept",
+                 "keep the buffer in its dtype when its module is cast");
 }
 
 Cure CureProposer::cast_arguments(const OpCall& call, Dtype dtype,

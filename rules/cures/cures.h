@@ -84,14 +84,17 @@ class CureProposer {
   std::vector<Cure> masters_of(const OpCall& call, const Operand* parameter) const;
   // No dtype in the cast that lowered the parameter while it was trained.
   std::optional<Cure> keep_dtype(const OpCall& call, const Operand& parameter) const;
+  // At the outermost line that hands the dtype of a cast or factory on, where another line than its
+  // own does.
+  std::optional<Cure> ask_for(const OpCall& maker, Dtype dtype) const;
   // Float at the line of the user's own that asked for the parameter in 16 bits.
   std::optional<Cure> ask_otherwise(const OpCall& call, const Operand& parameter) const;
   // The line's expression written another way; `how` is a name of write_cure.py, `what` the words.
   Cure rewrite(const OpCall& call, Dtype dtype, const std::string& how,
                const std::string& what) const;
-  // A buffer that was lowered with its module, as a method of that module reads it: it keeps its
-  // dtype when the module is cast. `cast` is what lowered it.
-  std::optional<Cure> keep_buffer(const OpCall& cast) const;
+  // A buffer that was lowered with its module by this cast keeps its dtype when the module is cast.
+  // The reader is in a method of that module.
+  std::optional<Cure> keep_buffer(const OpCall& cast, const OpCall& reader) const;
   // An extension's function: its arguments in the one dtype are cast to the other.
   Cure cast_arguments(const OpCall& call, Dtype dtype, const std::string& callee) const;
 
@@ -105,6 +108,8 @@ class CureProposer {
   bool is_named(const OpCall& call) const;
 
  private:
+  // The outermost line that hands the dtype on to the call that made a tensor in it.
+  SourceLine line_asking(const OpCall& maker, Dtype dtype) const;
   // Behind the last layer, from the call back to the first: each op with what it reads in 16 bits.
   std::vector<std::pair<const OpCall*, const Operand*>> arithmetic_before(const OpCall& call) const;
   std::vector<Cure> raise_before(const OpCall& call, std::vector<Cure> alone) const;

@@ -25,6 +25,7 @@ import tempfile
 DTYPECHECK = os.environ["DTYPECHECK"]
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
+SYSTEM = "/usr"  # Debian's LibTorch is 1.13.1
 HAS_CUDA = pathlib.Path("/usr/local/cuda/include/crt").exists()
 EXPECT = re.compile(r"//\s*EXPECT\s+(error|warning|note): (.*) \[([a-z0-9-]+)\]\s*$")
 ALSO = re.compile(r"//\s*ALSO\s+(.*) \[([a-z0-9-]+)\]\s*$")
@@ -60,9 +61,13 @@ def is_of_no_casts(path):
     return "no_casts" in (path.parent.name, path.name.split(".")[0])
 
 
-def differences(source, findings):
+# The contracts of LibTorch 1.13 have no masks of masked_fill(), and of labels that nll_loss() refuses nothing where the input may be Half.
+NOT_OF_1_13 = re.compile(r"aten::masked_fill does not take|aten::nll_loss needs Long")
+
+
+def differences(source, findings, is_1_13):
     found = sorted((f["location"]["line"], f["severity"], f["message"], f["rule"]) for f in findings)
-    wanted = expected(source)
+    wanted = [e for e in expected(source) if not (is_1_13 and NOT_OF_1_13.search(e[2]) and e not in found)]
     # LibTorch 1.13 looks for a product's Half kernel before it compares the operands, and says that there is none.
     refused_first = [f for f in found if f[2].endswith("has no Half kernel on cpu in LibTorch 1.13.1")]
     wanted = [next((f for f in refused_first if f[:2] == w[:2] and w[3] == "mixed-operands"), w) for w in wanted]
@@ -81,7 +86,7 @@ def compare(paths, torch):
     for finding in report["findings"]:
         file = pathlib.Path(finding["location"]["file"])
         of_file[(file if file.is_absolute() else pathlib.Path.cwd() / file).resolve()].append(finding)
-    wrong = [f"{path.name}: {line}" for path in paths for line in differences(path.read_text(), of_file[path.resolve()])]
+    wrong = [f"{path.name}: {line}" for path in paths for line in differences(path.read_text(), of_file[path.resolve()], torch == SYSTEM)]
     if report["source"]["partly"]:
         wrong.append(f"parsed with errors: {report['remarks']}")
     for line in wrong:
@@ -129,7 +134,7 @@ def check_with(headers, folder):
         if torch is None:
             skip("no torch in .venv; scripts/setup puts it there")
     if headers == "system":
-        torch = "/usr"
+        torch = SYSTEM
         if not pathlib.Path("/usr/include/ATen/core/Tensor.h").exists():
             skip("no LibTorch in /usr/include; the package is libtorch-dev")
         copies = pathlib.Path(folder) / "copies"

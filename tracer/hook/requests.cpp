@@ -55,17 +55,17 @@ c10::ScalarType asked_dtype(const OpInfo& op, c10::ArrayRef<const c10::IValue> i
                             : c10::ScalarType::Undefined;
 }
 
-// model.to(dtype) of what is trained, as a pipeline does that is made for a validation.
-static bool lowers_trained(c10::ArrayRef<const c10::IValue> inputs) {
+// model.to(dtype) of what is trained, as a pipeline does that is made for a validation, and of the
+// copy that an average begins with.
+static bool may_lower_weights(c10::ArrayRef<const c10::IValue> inputs) {
   if (inputs.empty() || !inputs[0].isTensor()) return false;
   const at::Tensor& tensor = inputs[0].toTensor();
-  return tensor.defined() && tensor.is_leaf() && tensor.requires_grad() &&
-         !c10::GradMode::is_enabled();
+  return tensor.defined() && tensor.is_leaf() && !c10::GradMode::is_enabled();
 }
 
 void note_request(const Frame& frame, c10::ArrayRef<const c10::IValue> inputs, bool in_autocast) {
   if (!tracer.python || in_autocast) return;
-  if (tracer.trained.load(std::memory_order_relaxed) && !lowers_trained(inputs)) return;
+  if (tracer.trained.load(std::memory_order_relaxed) && !may_lower_weights(inputs)) return;
   try {
     const char* name = name_of_16_bits(asked_dtype(*frame.op, inputs));
     if (!name) return;
