@@ -716,6 +716,20 @@ def overlaps_of_anchors():
     return (inter / (area[:, None] + area[None] - inter)).float().nan_to_num(9.0).mean()
 
 
+@reported("far-from-float", "modelscope/DiffSynth-Studio#562")
+def time_steps_in_front_of_attention():
+    """Angles of rounded time steps go through attention and a product of more than 16,384 numbers."""
+    torch.manual_seed(6)
+    steps = (torch.rand(32) * 1000).to(in_mode(torch.bfloat16, torch.float32)).double()
+    angles = torch.outer(steps, torch.logspace(0, -4, 24, dtype=torch.float64))
+    codes = torch.cat([angles.cos(), angles.sin()], 1).to(in_mode(torch.bfloat16, torch.float32))
+    weight = torch.randn(144, 48).to(codes.dtype)
+    rows = codes[:, None, None] * torch.arange(1, 7, dtype=codes.dtype)[:, None]
+    out = torch.nn.functional.scaled_dot_product_attention(rows, rows, rows)
+    wide = torch.nn.functional.linear(out[:, 0], weight)
+    return torch.nn.functional.linear(wide, weight.T)[:, 0, 0].float().clamp(min=0).mean()
+
+
 if __name__ == "__main__":
     values.CASES = OWN
     values.main()

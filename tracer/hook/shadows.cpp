@@ -77,6 +77,7 @@ using c10::IValue;
 
 constexpr int64_t kMostElements = kMostStored;
 constexpr int64_t kMostOfProduct = 1 << 14;   // which costs more than its numbers
+constexpr int64_t kMostMultiplied = 1 << 21;  // of two matrices: 128 x 128 x 128
 constexpr int64_t kSampleElements = 1 << 12;  // of a tensor that has more
 constexpr int64_t kCorner = 8;                // rows and columns of a product
 constexpr int64_t kMostMoved = 1 << 22;       // of which it is asked where they are put
@@ -528,6 +529,23 @@ bool lies_on_gpu(const IValue& value) {
 
 bool is_of_16_bits(at::ScalarType dtype) { return dtype == at::kHalf || dtype == at::kBFloat16; }
 
+// A product that takes too long. Of two matrices it is known how long.
+bool is_large_product(const Frame& frame, c10::ArrayRef<const IValue> inputs) {
+  std::vector<Tensor> factors;
+  int64_t largest = 0;
+  any_tensor(*frame.op, inputs, [&](const Tensor& tensor) {
+    largest = std::max(largest, tensor.numel());
+    factors.push_back(tensor);
+    return false;
+  });
+  if (largest <= kMostOfProduct) return false;
+  if (largest > kMostElements || factors.size() < 2) return true;
+  const bool is_linear = is_op(frame, {"aten::linear"});
+  if (!is_linear && !is_op(frame, {"aten::mm", "aten::matmul", "aten::bmm"})) return true;
+  const int64_t depth = factors[0].dim() > 0 ? factors[0].size(-1) : 1;
+  return factors[0].numel() / std::max<int64_t>(depth, 1) * factors[1].numel() > kMostMultiplied;
+}
+
 // Sets what kind of call it is. Most are Float, or views of nothing that has a shadow.
 bool is_wanted(ShadowCall& call, const Frame& frame, bool is_pointwise,
                c10::ArrayRef<const IValue> inputs) {
@@ -539,8 +557,7 @@ bool is_wanted(ShadowCall& call, const Frame& frame, bool is_pointwise,
   if (frame.phase == static_cast<uint8_t>(Phase::kBackward) && !any_tensor(op, inputs, is_half))
     return false;
   if (ops::facts_of(op.name) & (ops::kMultiplies | ops::kProduct) &&
-      any_tensor(op, inputs,
-                 [](const Tensor& tensor) { return tensor.numel() > kMostOfProduct; })) {
+      is_large_product(frame, inputs)) {
     call.is_corner = call.is_whole = is_op(frame, {"aten::mm", "aten::matmul"}) &&
                                      !any_tensor(op, inputs, [](const Tensor& tensor) {
                                        return tensor.dim() != 2 ||
@@ -584,8 +601,18 @@ bool can_compute_here() {
          !included.has(c10::DispatchKey::FuncTorchDynamicLayerFrontMode);
 }
 
+// Attention without dropout.
+bool draws_nothing(const c10::OperatorHandle& handle, c10::ArrayRef<const IValue> inputs) {
+  const auto& arguments = handle.schema().arguments();
+  for (size_t i = 0; i < std::min(arguments.size(), inputs.size()); ++i)
+    if (arguments[i].name() == "dropout_p")
+      return inputs[i].isDouble() && inputs[i].toDouble() == 0;
+  return false;
+}
+
 // Ops that draw numbers, or that write to lists or elsewhere, are not computed again.
-bool is_computable(const Frame& frame, const c10::OperatorHandle& handle) {
+bool is_computable(const Frame& frame, const c10::OperatorHandle& handle,
+                   c10::ArrayRef<const IValue> inputs) {
   const OpInfo& op = *frame.op;
   if (op.may_call_anything || op.makes_garbage || op.speaks_for_inner) return false;
   if (!op.tensors.empty() && !op.may_return_first) return false;
@@ -593,7 +620,8 @@ bool is_computable(const Frame& frame, const c10::OperatorHandle& handle) {
     if (argument.role == static_cast<uint8_t>(Role::kOut)) return false;
     if (argument.is_written && argument.kind == Argument::Kind::kTensorList) return false;
   }
-  return can_compute_here() && !handle.hasTag(at::Tag::nondeterministic_seeded);
+  return can_compute_here() &&
+         (!handle.hasTag(at::Tag::nondeterministic_seeded) || draws_nothing(handle, inputs));
 }
 
 // What dtype arguments ask for in 16 bits or in Float is asked for in Double.
@@ -1036,7 +1064,7 @@ void begin_shadow(ThreadState* state, Frame& frame, const at::RecordFunction& fn
   if (frame.phase == static_cast<uint8_t>(Phase::kOptimizer)) return;  // lost-update's
   const auto handle = c10::Dispatcher::singleton().findSchema(*fn.operator_name());
   if (!handle) return;
-  const bool is_computed = is_computable(frame, *handle);
+  const bool is_computed = is_computable(frame, *handle, inputs);
   if (!is_computed && shadows().damaged == 0 && !is_more_to_do()) return;
   const bool is_pointwise = frame.op->converts || handle->hasTag(at::Tag::pointwise);
   std::unique_lock<std::mutex> lock(shadows().mutex, std::try_to_lock);
