@@ -37,6 +37,7 @@ using Json = nlohmann::ordered_json;
 struct CureCommand {
   std::string input;
   std::vector<std::string> program;
+  std::string build;
   bool json = false, all = false, apply = false, undo = false, verbose = false;
   int tries = 12;
   double timeout_s = 600;
@@ -100,6 +101,12 @@ class Session {
 
  private:
   cures::Program program() const {
+    cures::Program program = recorded_program();
+    program.build = command_.build;
+    return program;
+  }
+
+  cures::Program recorded_program() const {
     if (!command_.program.empty())
       return {command_.program, fs::current_path().string(), how_it_ran()};
     const RunDescription description = read_run_description(input_);
@@ -303,6 +310,10 @@ std::function<int()> set_up(Options& options) {
       "write the change that was proven for this run into the sources, and keep copies");
   Option undo = options.add_flag("--undo", command->undo, "restore the sources from these copies");
   undo.excludes(apply);
+  options
+      .add("--build", command->build,
+           "of a program in C++: what builds it, run in the folder where the program ran")
+      .type("COMMAND");
   options.add("--tries", command->tries, "number of changes to try; default: 12")
       .type("N")
       .positive();

@@ -11,7 +11,8 @@
 namespace dtypecheck::cures {
 
 std::string python_of(const Run& run, const OpCall* call) {
-  const std::string recorded = call == nullptr ? "" : run.process_of(*call).executable;
+  const bool is_python = call != nullptr && !run.process_of(*call).python.empty();
+  const std::string recorded = is_python ? run.process_of(*call).executable : "";
   return is_file(recorded) ? recorded : find_program("python3");
 }
 

@@ -49,6 +49,54 @@ class Text:
                     return i
         raise Unplaced("a bracket is not closed")
 
+    def before(self, end):
+        """(begin, end) of the expression that ends there."""
+        begin = end
+        while begin > 0:
+            one = self.code[begin - 1:begin]
+            if one in (b")", b"]"):
+                begin = next((i for i in range(begin - 1, -1, -1) if self.code[i:i + 1] in CLOSING and self.closing(i) == begin - 1), 0)
+            elif re.match(rb"[\w.]", one) or self.code[begin - 2:begin] in (b"::", b"->"):
+                begin -= 1 if re.match(rb"[\w.]", one) else 2
+            else:
+                break
+        return begin, end
+
+    def behind(self, begin):
+        """(begin, end) of the expression that begins there."""
+        end = begin
+        while end < len(self.code):
+            one = self.code[end:end + 1]
+            if one in (b"(", b"["):
+                end = self.closing(end) + 1
+            elif re.match(rb"[\w.]", one) or self.code[end:end + 2] in (b"::", b"->"):
+                end += 1 if re.match(rb"[\w.]", one) else 2
+            else:
+                break
+        return begin, end
+
+    def operands(self, sign, line):
+        """The two of `a + b`, where the line has the sign once, and no other sign binds one of them."""
+        begin, end = self.begin_of(line), self.begin_of(line + 1)
+        alone = rb"(?<=[\w)\]]) *%s *(?=[\w(])" % re.escape(sign.encode())
+        found = list(re.finditer(alone, self.code[begin:end]))
+        if len(found) != 1:
+            return None
+        left, right = self.before(begin + found[0].start()), self.behind(begin + found[0].end())
+        is_whole = re.search(rb"(?:[=(,;{]|\breturn)\s*$", self.code[:left[0]]) and re.match(rb"\s*[;),}]", self.code[right[1]:])
+        return (left, right) if is_whole else None
+
+    def made_before(self, at, results, dtype):
+        """The variable that a line of the function above made in the dtype, the last one."""
+        begin = max(self.code.rfind(b"\n}", 0, at), 0)
+        names = []
+        for line, *_, its in results:
+            bound = re.match(rb"\s*(?:const )?(?:auto&?|(?:\w+::)*Tensor&?)?\s*([A-Za-z_]\w*)\s*=[^=]",
+                             self.code[self.begin_of(line):self.begin_of(line + 1)])
+            if its == dtype and bound and begin < self.begin_of(line) < self.begin_of(self.place(at)[0] + 1):
+                names.append((line, bound[1].decode()))
+        return [max(names)[1]] if names else []
+
     def parts(self, begin, end):
         """(begin, end) of what commas part, without the blanks around it."""
         cuts, i = [begin - 1], begin
@@ -85,18 +133,7 @@ class Call:
         """(begin, end) of `a.b[0]` in `a.b[0].add_(`, or None: of a function."""
         code, end = self.text.code, self.name
         dot = 2 if code[end - 2:end] == b"->" else 1 if code[end - 1:end] == b"." else 0
-        if not dot:
-            return None
-        begin = end = end - dot
-        while begin > 0:
-            one = code[begin - 1:begin]
-            if one in (b")", b"]"):
-                begin = next((i for i in range(begin - 1, -1, -1) if code[i:i + 1] in CLOSING and self.text.closing(i) == begin - 1), 0)
-            elif re.match(rb"[\w.]", one) or code[begin - 2:begin] in (b"::", b"->"):
-                begin -= 1 if re.match(rb"[\w.]", one) else 2
-            else:
-                break
-        return begin, end
+        return self.text.before(end - dot) if dot else None
 
     def tensors(self):
         """What it is given but numbers, lists and dtypes, the receiver first."""
@@ -111,9 +148,13 @@ class Call:
         return before[1].decode() if before and before[1] in (b"torch", b"at") else "torch"
 
 
-def operand(text, line, calls):
+def operand(text, line, calls, signs=()):
     """(begin, end) of the operand of the first of these calls that the line has."""
     for call in calls:
+        for sign in (sign for sign, op in signs if op == call["op"] and call["operand"] in call["arguments"]):
+            two = text.operands(sign, line) if len(call["arguments"]) == 2 else None
+            if two:
+                return two[call["arguments"].index(call["operand"])], None
         for found in text.calls(call["op"], line):
             tensors = found.tensors()
             if len(tensors) == len(call["arguments"]) and call["operand"] in call["arguments"]:
@@ -127,7 +168,7 @@ def names_of_dtype(text, cure, at, space):
     where = cure.get("use") or cure
     for other in where.get("others", []):
         try:
-            (begin, end), _ = operand(text, where["line"], other)
+            (begin, end), _ = operand(text, where["line"], other, cure["signs"])
         except Unplaced:
             continue
         name = text.data[begin:end]
@@ -136,12 +177,13 @@ def names_of_dtype(text, cure, at, space):
         is_known = NAME.fullmatch(name) and re.search(rb"\b%s\b" % name, text.code[function:at])
         if is_known or where is cure:
             names.append(name.decode())
+    names += text.made_before(at, cure["results"], cure["dtype"])
     return [f"{name}.scalar_type()" for name in names], names, f"{space}::k{cure['cpp']}"
 
 
 def cast_operand(text, cure):
-    (begin, end), call = operand(text, cure["line"], cure["calls"])
-    relative, _, constant = names_of_dtype(text, cure, begin, call.space())
+    (begin, end), call = operand(text, cure["line"], cure["calls"], cure["signs"])
+    relative, _, constant = names_of_dtype(text, cure, begin, call.space() if call else "torch")
     source = text.data[begin:end].decode()
     name = source if re.fullmatch(r"[\w.:>\[\]()-]+", source) else f"({source})"
     return [[text.replaced(begin, end, f"{name}.to({dtype})")] for dtype in [*relative, constant]]

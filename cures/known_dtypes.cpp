@@ -25,8 +25,9 @@ std::map<Place, std::vector<const OpCall*>> calls_by_expression(const Run& run, 
   std::map<Place, std::vector<const OpCall*>> calls;
   for (const OpCall& call : run.calls) {
     const SourceLine& line = call.site.line;
+    const bool is_known = line.extent.known() || is_cpp_file(file);  // of C++ the line alone
     const bool is_there = call.process == process && call.parent == kNoOpCall &&
-                          line.file == file && line.extent.known() && call.result_dtype();
+                          line.file == file && is_known && call.result_dtype();
     if (is_there)
       calls[{line.line, line.extent.column, line.extent.end_line, line.extent.end_column}]
           .push_back(&call);

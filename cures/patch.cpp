@@ -50,13 +50,13 @@ std::string notebook_of(const Program& program) {
 }
 
 std::string why_not(const Cure& cure, const Run& run, const Sources& sources,
-                    const std::string& notebook,
+                    const std::string& notebook, bool is_built,
                     const std::map<std::string, std::string>& patched) {
   const std::string& file = cure.where.file;
   const OpCall* call = run.call(cure.call);
   if (!cure.where.known()) return "the line to change is not known";
-  if (call != nullptr && run.process_of(*call).python.empty())
-    return "the program is not Python, so its source would have to be built again";
+  const bool is_python = call == nullptr || !run.process_of(*call).python.empty();
+  if (!is_python && !is_built) return kNotBuilt;
   if (is_cell(file)) {
     const bool is_found = !notebook.empty() && !cell_of(cure, run).empty();
     return is_found ? ""
@@ -318,7 +318,7 @@ std::vector<std::vector<Patch>> make_patches(const std::vector<std::vector<Part>
       if (lists[i].empty()) refuse(i, "no edit is known for it, only its description");
       for (const auto& [finding, cure] : lists[i]) {
         const std::string notebook = is_cell(cure->where.file) ? notebook_of(program) : "";
-        std::string reason = why_not(*cure, run, sources, notebook, texts);
+        std::string reason = why_not(*cure, run, sources, notebook, !program.build.empty(), texts);
         if (!reason.empty()) refuse(i, std::move(reason));
         if (!all[i].empty()) break;
         const std::string& path = notebook.empty() ? cure->where.file : notebook;

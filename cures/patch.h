@@ -19,7 +19,12 @@ struct Program {
   std::string folder;                                   // where it is run
   std::vector<std::string> under = {};                  // of trace/run_folder.h
   std::map<std::string, std::string> environment = {};  // beside that of this process
+  std::string build = {};  // of one in C++: a shell's command that builds it anew, in `folder`
 };
+
+// Why a program in C++ is not tried whose build is not known.
+inline constexpr const char* kNotBuilt =
+    "the program is in C++: say how it is built, as in --build 'cmake --build build'";
 
 // What a maintainer would not keep, as far as the source shows it (cures/demerits.py counts).
 struct Demerits {

@@ -40,10 +40,11 @@ class Searcher {
 
   Search run() && {
     const std::vector<Process>& processes = root_.run().processes;
-    if (!processes.empty() && processes.front().python.empty()) {
-      out_.impossible = "the program is not Python: its source would have to be built again";
-      return std::move(out_);
-    }
+    const bool is_cpp = !processes.empty() && processes.front().python.empty();
+    if (is_cpp && program_.build.empty()) out_.impossible = kNotBuilt;
+    if (const std::string why = why_not_built(program_); is_cpp && out_.impossible.empty())
+      out_.impossible = why;
+    if (!out_.impossible.empty()) return std::move(out_);
     is_refused_ = std::any_of(findings_.begin(), findings_.end(), [&](const Finding& finding) {
       // A run with its values looked at tells where a NaN began.
       return finding.severity == Severity::kError &&
@@ -116,8 +117,8 @@ class Searcher {
 
   // ---- the search
 
-  // What ended the run, then what else is an error, then warnings: what harms weights or results
-  // before what costs time and memory.
+  // What ended the run, then what else is an error, then warnings: what harms results, then weights
+  // that do not move, whose cure would hide the others', and then what costs time and memory.
   const Finding* next_goal(const Node& node) const {
     const Finding* next = nullptr;
     for (const Finding& finding : node.trial->findings) {
@@ -129,8 +130,9 @@ class Searcher {
   }
 
   static int urgency(const Finding& finding) {
-    if (finding.severity == Severity::kError) return 2;
-    return costs_only(finding) ? 0 : 1;
+    if (finding.severity == Severity::kError) return 3;
+    if (loses_steps(finding)) return 1;
+    return costs_only(finding) ? 0 : 2;
   }
 
   // True where the program runs to its end with what was found.

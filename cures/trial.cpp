@@ -65,13 +65,14 @@ class Attempt {
   Attempt(const Patch& patch, const Program& program, const TrialOptions& options)
       : folder_("cure"), why_writes_stay_(why_not_covered(program.folder)) {
     Environment environment = current_environment();
-    if (!patch.edits.empty()) {
+    const bool is_built = !program.build.empty() && !patch.edits.empty();
+    if (!patch.edits.empty() && !is_built) {
       add_preload(environment, preloadable(replace_library(), folder_.path()));
       set_variable(environment, "DTYPECHECK_REPLACE", write_sources(patch));
     }
     const bool changes_extension =
-        std::any_of(patch.edits.begin(), patch.edits.end(),
-                    [](const SourceEdit& edit) { return is_cpp_file(edit.file); });
+        !is_built && std::any_of(patch.edits.begin(), patch.edits.end(),
+                                 [](const SourceEdit& edit) { return is_cpp_file(edit.file); });
     if (changes_extension)  // one that is built while the program runs, by the dates of its sources
       set_variable(environment, "TORCH_EXTENSIONS_DIR", in_folder("extensions"));
     // A compiled graph is found again by what it computes, not by what a changed fake kernel says.
@@ -93,6 +94,7 @@ class Attempt {
     if (options.keep_going) command.push_back("--keep-going");
     if (options.nudge && program.under.empty()) command.push_back("--nudge");
     command.push_back("--");
+    if (is_built) add_build(patch, program, command);
     command.insert(command.end(), program.command.begin(), program.command.end());
     const Descriptor out = open_output("output"), err = open_output("errors");
     child_ = start_child(command, environment, {out, err}, {program.folder, true});
@@ -154,6 +156,24 @@ class Attempt {
     Descriptor file(::open(in_folder(name).c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600));
     if (file < 0) throw InputError(fmt::format("{}: cannot be written", in_folder(name)));
     return file;
+  }
+
+  // Below the overlay the sources are overwritten, and then what is built from them is built: its
+  // dates are those that a build looks at. The sources are arguments, so that their folders are
+  // covered as well.
+  void add_build(const Patch& patch, const Program& program,
+                 std::vector<std::string>& command) const {
+    std::string script;
+    std::vector<std::string> files;
+    for (const auto& [file, text] : texts_of(patch)) {
+      const std::string changed = in_folder(fmt::format("changed.{}", files.size()).c_str());
+      replace_file(changed, {text}, {.syncs = false});
+      script += fmt::format("cat '{}' >\"$1\" && shift && ", changed);
+      files.push_back(fs::canonical(file).string());
+    }
+    script += fmt::format("{{ {}\n}} >&2 && exec \"$@\"", program.build);
+    command.insert(command.end(), {"sh", "-c", script, "sh"});
+    command.insert(command.end(), files.begin(), files.end());
   }
 
   // The file that tells cures/replace/ which text stands for which source.
@@ -237,6 +257,15 @@ uint64_t Trial::steps() const {
   uint64_t steps = 0;
   for (const Process& process : recorded.run.processes) steps = std::max(steps, process.steps);
   return steps;
+}
+
+std::string why_not_built(const Program& program) {
+  const std::string why = why_not_covered(program.folder);
+  return why.empty()
+             ? ""
+             : fmt::format(
+                   "a build would change your files, which is kept from them by an overlay: {}",
+                   why);
 }
 
 Trial run_trial(const Patch& patch, const Program& program, const TrialOptions& options) {

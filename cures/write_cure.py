@@ -1058,7 +1058,8 @@ def write(question):
         text = base.get(cure["path"], {}).get("text")
         if "cpp" in cure:
             extensions.setdefault(key, Extension(cure, text))
-            all_ways.append((key, extensions[key].ways(cure)))
+            known = {"results": question.get("results", {}).get(cure.get("file"), ()), "signs": question["signs"]}
+            all_ways.append((key, extensions[key].ways({**cure, **known})))
             continue
         if key not in files:
             results = question.get("results", {}).get(cure.get("file"), ())

@@ -733,11 +733,11 @@ def main(args):
 
     HEAD = "at::Tensor pooled(at::Tensor rows, at::Tensor index, int64_t count) {\n"
 
-    def in_cpp(self, text, line, kind, **cure):
+    def in_cpp(self, text, line, kind, results=(), **cure):
         """The lines behind the head as each way changes them."""
         self.path.write_text(self.HEAD + text)
         cure = self.cure(line, kind, cpp="BFloat16", dtype="bfloat16", before="float32", **cure)
-        ways = write_cure.write({"cures": [cure], **TABLES})["ways"]
+        ways = write_cure.write({"cures": [cure], "results": {cure.get("file"): results}, **TABLES})["ways"]
         return [applied(self.path.read_text(), way["edits"])[len(self.HEAD):] for way in ways]
 
     def test_a_factory_in_cpp_gets_the_options_of_what_it_meets(self):
@@ -771,6 +771,25 @@ def main(args):
             self.in_cpp(method, 2, "cast operand", **cure)
         text = method.replace(", alpha_of(index)", "")
         self.assertEqual(self.in_cpp(text, 2, "cast operand", **cure), [text.replace("[0]", "[0].to(torch::kBFloat16)")])
+
+    def test_an_operand_of_a_sign_in_cpp(self):
+        text = "  auto s = matmul(q, k);\n  s = s + mask;\n"
+        cure = dict(op="add", operand="other", arguments=("self", "other"))
+        made = [[2, 0, 0, 0, "bfloat16"]]
+        self.assertEqual(self.in_cpp(text, 3, "cast operand", results=made, **cure),
+                         [text.replace("+ mask", f"+ mask.to({dtype})") for dtype in ("s.scalar_type()", "torch::kBFloat16")])
+        for other in ("a * s + mask", "s + mask * 2", "s + mask + b"):
+            with self.subTest(other), self.assertRaisesRegex(Unplaced, "not found on the line"):
+                self.in_cpp(text.replace("s + mask", other), 3, "cast operand", **cure)
+
+    def test_a_factory_beside_a_variable_in_cpp(self):
+        text = "  auto y = f();\n}\nvoid f() {\n  auto x = patch(i) + pos;\n  auto mask = torch::zeros({8, 8});\n}\n"
+        made = [[2, 0, 0, 0, "bfloat16"], [5, 0, 0, 0, "bfloat16"]]
+        way = self.in_cpp(text, 6, "cast result", results=made, op="zeros", operand="", arguments=())
+        self.assertEqual(way, [text.replace("8})", f"8}}, {dtype})") for dtype in ("x.options()", "torch::kBFloat16")])
+        for other in ([[5, 0, 0, 0, "float32"]], [[2, 0, 0, 0, "bfloat16"]]):
+            way = self.in_cpp(text, 6, "cast result", results=other, op="zeros", operand="", arguments=())
+            self.assertEqual(way, [text.replace("8})", "8}, torch::kBFloat16)")])
 
     def test_no_place_in_cpp(self):
         for reason, text in (("no call of zeros", "  auto out = make(count);\n"), ("several calls", "  f(at::zeros({1}), at::zeros({2}));\n"),
