@@ -195,6 +195,12 @@ class Session {
                  : wrapped("no edit is known that may cure it; by hand: " + shown(advice), 0);
     }
     const cures::Try* furthest = found_.furthest();
+    const cures::Judgement* why = &found_.tries.back().judged;
+    for (const cures::Try& tried : found_.tries) {
+      if (tried.judged.verdict != cures::Verdict::kNotTried) why = nullptr;
+      if (why != nullptr && tried.judged.reason == cures::Reason::kNoRun) why = &tried.judged;
+    }
+    if (why != nullptr) return wrapped("nothing could be tried: " + shown(why->words), 0);
     if (furthest == nullptr) return "nothing is proven\n";
     return wrapped(fmt::format("nothing is proven; furthest got: {}, {}",
                                shown(furthest->changes.back().text), shown(furthest->judged.words)),

@@ -42,8 +42,7 @@ class Searcher {
     const std::vector<Process>& processes = root_.run().processes;
     const bool is_cpp = !processes.empty() && processes.front().python.empty();
     if (is_cpp && program_.build.empty()) out_.impossible = kNotBuilt;
-    if (const std::string why = why_not_built(program_); is_cpp && out_.impossible.empty())
-      out_.impossible = why;
+    if (!program_.build.empty()) out_.impossible = why_not_built(program_);
     if (!out_.impossible.empty()) return std::move(out_);
     is_refused_ = std::any_of(findings_.begin(), findings_.end(), [&](const Finding& finding) {
       // A run with its values looked at tells where a NaN began.

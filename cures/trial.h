@@ -46,7 +46,7 @@ struct Trial {
   bool ended_well() const { return end && end->is_success(); }
 };
 
-// Why a program in C++ cannot be built with a change while the user's files stay as they are; "".
+// Why a program cannot be built with a change while the user's files stay as they are; "".
 std::string why_not_built(const Program& program);
 
 // The user's files stay as they are: the program reads the patch's sources in place of its own, and

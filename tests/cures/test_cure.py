@@ -27,6 +27,18 @@ weight = torch.ones(4, 4, dtype=torch.float16)
 batch = torch.ones(2, 4)
 print((batch @ weight).sum().item())
 """
+CPP = """\
+#include <ATen/ATen.h>
+
+#include <iostream>
+
+int main() {
+  auto values = at::ones({4, 4}, at::kBFloat16);
+  auto scores = at::matmul(values, values);
+  auto mask = at::zeros({4, 4});
+  std::cout << at::matmul(scores + mask, values).sum().item<double>() << ".0" << std::endl;
+}
+"""
 # Goes on and does not end when it is asked to.
 ENDLESS = """\
 import signal, sys, torch
@@ -294,6 +306,24 @@ class CureTest(unittest.TestCase):
         self.assertEqual(done.returncode, 0, done.stderr)
         (folder / "train.json").write_text(text)
         self.assertIn("a notebook that the command does not name", self.cure("run", "--verbose", "--", PYTHON, "runner.py", "train.json", status=1, cwd=folder).stdout)
+
+    def test_a_program_in_cpp(self):
+        """Run in its build's folder, beside which its source lies."""
+        folder, build = self.folder / "cpp", self.folder / "cpp/build"
+        build.mkdir(parents=True)
+        (folder / "main.cpp").write_text(CPP)
+        torch = pathlib.Path(subprocess.run([PYTHON, "-c", "import torch; print(torch.__path__[0])"], capture_output=True, text=True).stdout.strip())
+        command = ["g++", "-std=c++20", "-g", "-I", torch / "include", "../main.cpp", "-o", "program", "-L", torch / "lib", f"-Wl,-rpath,{torch}/lib",
+                   "-Wl,--no-as-needed", "-ltorch", "-ltorch_cpu", "-lc10", "-Wl,--unresolved-symbols=ignore-in-shared-libs"]
+        subprocess.run(command, cwd=build, check=True)
+        self.run_tool("trace", "--no-report", "--out", "run", "--", "./program", cwd=build)
+        self.assertIn("say how it is built", self.cure("run", status=1, cwd=build).stdout)
+        self.assertIn("could be tried: nothing was recorded: no build", self.cure("--build", "echo no build; false", "run", status=1, cwd=build).stdout)
+        before = (build / "program").read_bytes()
+        found = self.cure("--build", " ".join(map(str, command)), "run", status=0, cwd=build).stdout
+        self.assertIn("+  auto mask = at::zeros({4, 4}, scores.options());", found)
+        self.assertEqual(((folder / "main.cpp").read_text(), (build / "program").read_bytes()), (CPP, before))
+        self.assertEqual(sorted(p.name for p in build.iterdir()), ["program", "run"])
 
     def test_proven_with_the_users_file_as_it_was(self):
         self.record("proven", CRASH)
