@@ -55,8 +55,11 @@ std::vector<Cure> cures(const CureProposer& propose, const OpCall& call, Dtype d
   return all;
 }
 
-std::string why(const OpCall& call, const Process& process, const std::string& version) {
+std::string why(const OpCall& call, const Process& process, const MissingKernel& missing,
+                const std::string& version) {
   const std::string device = call.device_type();
+  if (!missing.sizes.empty())
+    return "cuFFT transforms Half only in sizes that are powers of two, and Float in any";
   const std::string kernel =
       "the kernel is compiled for some dtypes only, and this is not one of them" +
       (version.empty()
@@ -94,18 +97,18 @@ void check(const OpCall& call, const RunIndex& index, Findings& out) {
                               : process.libtorch.empty() ? " in this LibTorch"
                                                          : " in LibTorch " + process.libtorch;
   const std::string message =
-      fmt::format("{} has no {} kernel on {}{}", is_foreign ? callee : call.op,
-                  dtype_name(missing->dtype), call.device_type(), version);
+      fmt::format("{} has no {} kernel{} on {}{}", is_foreign ? callee : call.op,
+                  dtype_name(missing->dtype), missing->sizes, call.device_type(), version);
   out.add(call, message, [&] {
     const Operand* odd = call.first_operand_in(missing->dtype);
     const std::string first = first_version_with(call, process, run, *out.options().contracts);
-    return Details{.odd = odd == nullptr ? "" : odd->name,
-                   .why = is_foreign ? why_foreign(missing->kernel) : why(call, process, first),
-                   .fix = without_kernel(call, missing->dtype),
-                   .cures = is_foreign
-                                ? std::vector{propose.cast_arguments(call, Dtype::kFloat, callee)}
-                                : cures(propose, call, missing->dtype),
-                   .follows = {{&outside_autocast}}};
+    return Details{
+        .odd = odd == nullptr ? "" : odd->name,
+        .why = is_foreign ? why_foreign(missing->kernel) : why(call, process, *missing, first),
+        .fix = without_kernel(call, missing->dtype),
+        .cures = is_foreign ? std::vector{propose.cast_arguments(call, Dtype::kFloat, callee)}
+                            : cures(propose, call, missing->dtype),
+        .follows = {{&outside_autocast}}};
   });
 }
 

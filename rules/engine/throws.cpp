@@ -149,8 +149,10 @@ std::optional<MissingKernel> missing_kernel(std::string_view message) {
                                                         "real-to-complex FFT for "};
   for (std::string_view phrase : kPhrases) {
     const std::optional<Dtype> dtype = dtype_after(message, phrase);
-    if (dtype) return MissingKernel{*dtype, kernel_in(message)};
+    if (dtype) return MissingKernel{*dtype, kernel_in(message), ""};
   }
+  if (contains(message, "powers of two when computing in half precision"))  // cuFFT
+    return MissingKernel{Dtype::kHalf, "", " for sizes that are no powers of two"};
   return std::nullopt;
 }
 

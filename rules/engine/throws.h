@@ -34,10 +34,12 @@ bool names_dtype(std::string_view message, Dtype dtype);
 // CPUFloatType, and for some types leaves the name.
 std::string as_raised(std::string_view message);
 
-// The dtype that a "not implemented" message is about, and the kernel it names ("" for none).
+// The dtype that a "not implemented" message is about, the kernel it names ("" for none), and the
+// sizes that it has none for ("" where it has none at all).
 struct MissingKernel {
   Dtype dtype;
   std::string kernel;
+  std::string_view sizes;
 };
 std::optional<MissingKernel> missing_kernel(std::string_view message);
 
