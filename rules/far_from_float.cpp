@@ -288,7 +288,9 @@ Severity severity_of(const InexactValue& inexact, bool loses_loss) {
 
 void check(const OpCall& call, const RunIndex& index, Findings& out) {
   const auto dtype = call.result_dtype();
-  if (!call.inexact || !dtype || call.outcome != Outcome::kReturned || out.is_reported(call))
+  // That its operands are promoted says nothing of its numbers.
+  if (!call.inexact || !dtype || call.outcome != Outcome::kReturned ||
+      out.is_reported(call, &silent_promotion))
     return;
   if (ops::is_python(call.op)) return check_cut_off(index, call, out);
   const double from = call.inexact->from, to = call.inexact->to;

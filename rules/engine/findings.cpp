@@ -285,10 +285,11 @@ void Findings::say_provenance(Finding& finding) const {
   }
 }
 
-bool Findings::is_reported(const OpCall& call) const {
+bool Findings::is_reported(const OpCall& call, const Rule* but) const {
   const auto& rules = all_rules();
-  return std::any_of(rules.begin(), rules.end(),
-                     [&](const Rule* rule) { return about_.contains(about_call(rule, call.id)); });
+  return std::any_of(rules.begin(), rules.end(), [&](const Rule* rule) {
+    return rule != but && about_.contains(about_call(rule, call.id));
+  });
 }
 
 void Findings::relate(OpCallId reported, const OpCall& call) {

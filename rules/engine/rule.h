@@ -76,8 +76,8 @@ class Findings {
   void add_for_run(uint32_t process, std::string message, const Describe& describe) {
     if (const auto added = add_process(process, std::move(message))) fill(*added, describe());
   }
-  // A rule has spoken of this call, the one that is running included.
-  bool is_reported(const OpCall& call) const;
+  // A rule has spoken of this call, the one that is running included; `but` does not count.
+  bool is_reported(const OpCall& call, const Rule* but = nullptr) const;
   // The call belongs to what this rule said of `reported`, and is no finding of its own.
   void relate(OpCallId reported, const OpCall& call);
 
