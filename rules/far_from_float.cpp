@@ -313,7 +313,8 @@ void check(const OpCall& call, const RunIndex& index, Findings& out) {
   if (!is_lost && !is_answer && !is_count && !falls &&
       !(std::fabs(to - from) >= kWorthSaying * std::fabs(from)))
     return;
-  if (std::isinf(to) && to < 0 && from < kMasked) return;
+  const bool divides = ops::parse_op_name(call.op).base == "div";  // which the tracer judged
+  if (std::isinf(to) && to < 0 && from < kMasked && !divides) return;
   if (call.site.phase == Phase::kBackward && scales_losses(index, call.process)) return;
   const OpCall* lost_loss = is_lost ? loss_lost_by(index, call) : nullptr;
   const std::string comes_of_it =

@@ -13,28 +13,43 @@ namespace dtypecheck::rules {
 
 static constexpr size_t kMostReached = 4096;
 
+static bool is_lost(const OpCall& call) { return call.inexact && !std::isfinite(call.inexact->to); }
+
+// Equal calls of a line are one, which has the operands of the first: what led on from one of the
+// others, as of log_prob()'s three subtractions, is known by the line alone.
+static const OpCall* lost_beside(const RunIndex& index, const OpCall& backward,
+                                 const std::vector<const OpCall*>& reached) {
+  for (const OpCall& call : index.judged_calls()) {
+    if (!is_lost(call) || call.process != backward.process || call.id > backward.id) continue;
+    const auto is_beside = [&](const OpCall* one) {
+      return one->site.line.known() && one->site.line == call.site.line && one->id > call.id;
+    };
+    if (std::any_of(reached.begin(), reached.end(), is_beside)) return &call;
+  }
+  return nullptr;
+}
+
 const OpCall* origin_of_lost_loss(const RunIndex& index, const OpCall& backward) {
   const OpCall* first = nullptr;
   std::vector<const OpCall*> reached = {&backward};
   std::set<OpCallId> seen = {backward.id};
   for (size_t next = 0; next < reached.size() && next < kMostReached; ++next) {
     const OpCall& at = *reached[next];
-    const bool is_lost = at.inexact && !std::isfinite(at.inexact->to);
-    if (is_lost && (first == nullptr || at.id < first->id)) first = &at;
+    if (is_lost(at) && (first == nullptr || at.id < first->id)) first = &at;
     for (const Operand& operand : at.operands) {
       const OpCall* made = index.run().call(operand.origin);
       if (made != nullptr && seen.insert(made->id).second) reached.push_back(made);
     }
   }
-  return first;
+  return first != nullptr ? first : lost_beside(index, backward, reached);
 }
 
 const OpCall* loss_lost_by(const RunIndex& index, const OpCall& origin) {
   for (const OpCall& call : index.judged_calls()) {
-    const bool is_lost = call.process == origin.process &&
-                         std::any_of(call.non_finite.begin(), call.non_finite.end(),
-                                     [](const NonFinite& found) { return found.is_loss; });
-    if (is_lost && origin_of_lost_loss(index, call) == &origin) return &call;
+    const bool is_of_loss = call.process == origin.process &&
+                            std::any_of(call.non_finite.begin(), call.non_finite.end(),
+                                        [](const NonFinite& found) { return found.is_loss; });
+    if (is_of_loss && origin_of_lost_loss(index, call) == &origin) return &call;
   }
   return nullptr;
 }

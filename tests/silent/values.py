@@ -57,6 +57,14 @@ def weights_that_lost_their_scale():
     return torch.nn.functional.linear(x, loaded).square().mean().sqrt()
 
 
+@case("far-from-float")
+def likelihood_of_far_points():
+    """A density as narrow as 0.01: the logarithm at 4 is -80000, and Half ends at 65504."""
+    points = torch.linspace(-4, 4, 400).to(in_mode(torch.float16, torch.float32))
+    density = torch.distributions.Normal(torch.zeros(400, dtype=points.dtype), 0.01)
+    return density.log_prob(points).isfinite().float().mean()
+
+
 @case(None)
 def scale_behind_the_product():
     weight, x = torch.randn(32, 32) * 0.05, torch.ones(1, 32)
