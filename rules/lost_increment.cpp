@@ -81,11 +81,16 @@ std::optional<double> part_of_new(const RunIndex& index, const OpCall& call) {
   return std::min(*a, *b);
 }
 
-// The average that is added to came from this line before.
+// The average that is added to came from this line before, or what was computed of it in Float is
+// written back to it, average.copy_(average * 0.999 + new * 0.001).
 void check_new_average(const RunIndex& index, const OpCall& call, Findings& out) {
   const auto dtype = call.result_dtype();
   if (!dtype || !kLowPrecision.contains(*dtype) || call.site.phase == Phase::kBackward) return;
-  const auto part = part_of_new(index, call);
+  const bool is_written =
+      call.op == "aten::copy_" && call.operands.size() == 2 && call.site.phase != Phase::kOptimizer;
+  const OpCall* sum = is_written ? index.run().call(call.operands[1].origin) : &call;
+  if (sum == nullptr) return;
+  const auto part = part_of_new(index, *sum);
   if (!part || *part <= 0 || *part >= smallest_part(*dtype)) return;
   const std::string message = fmt::format("a moving average in {} takes {:.3g} of each new value",
                                           dtype_name(*dtype), *part);

@@ -57,6 +57,15 @@ def weights_that_lost_their_scale():
     return torch.nn.functional.linear(x, loaded).square().mean().sqrt()
 
 
+@case("lost-increment")
+def average_that_is_written_back():
+    """The average is in BFloat16, the new weights in Float, and so is the sum that is copied back."""
+    weight, average = torch.full((64,), 2.0), torch.ones(64, dtype=in_mode(torch.bfloat16, torch.float32))
+    for _ in range(400):
+        average.copy_(average * 0.999 + weight * 0.001)
+    return average.float().mean()
+
+
 @case("far-from-float")
 def likelihood_of_far_points():
     """A density as narrow as 0.01: the logarithm at 4 is -80000, and Half ends at 65504."""
