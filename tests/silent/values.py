@@ -58,6 +58,24 @@ def weights_that_lost_their_scale():
 
 
 @case("lost-increment")
+def sum_of_which_each_term_loses_a_part():
+    """From 64 on BFloat16 has steps of 0.5: each 0.7 adds 0.5, and none stands still."""
+    total = torch.zeros((), dtype=in_mode(torch.bfloat16, torch.float32))
+    for _ in range(150):
+        total += torch.tensor(0.7)
+    return total / 150
+
+
+@case(None)
+def sum_in_small_terms():
+    """What BFloat16 rounds of 40 of them is a hundredth."""
+    total = torch.zeros((), dtype=in_mode(torch.bfloat16, torch.float32))
+    for i in range(40):
+        total += torch.tensor(0.7 + i % 3 / 10)
+    return total / 40
+
+
+@case("lost-increment")
 def average_that_is_written_back():
     """The average is in BFloat16, the new weights in Float, and so is the sum that is copied back."""
     weight, average = torch.full((64,), 2.0), torch.ones(64, dtype=in_mode(torch.bfloat16, torch.float32))

@@ -375,9 +375,11 @@ void look_at_conversion(const Frame& frame, c10::ArrayRef<const c10::IValue> inp
   sample_loss(frame, source, target);
   look_for_scaled(frame, source);
   if (!is_low_precision(target)) return;
-  if (source->numel() > kMostIntegers) return;
-  const bool is_weight = source->numel() > kMostSteps && c10::isFloatingType(scalar_type(source));
-  if ((is_weight || !is_cheap_or_early(frame, source)) && !is_sampled(frame)) return;
+  const bool is_long = source->numel() > kMostIntegers;
+  const bool is_floating = c10::isFloatingType(scalar_type(source));
+  if (is_long && is_floating) return;
+  const bool is_weight = source->numel() > kMostSteps && is_floating;
+  if ((is_weight || is_long || !is_cheap_or_early(frame, source)) && !is_sampled(frame)) return;
   const trace::SignatureRecord* signature = frame.signature;
   look_at({source}, [=](const std::vector<Numbers>& numbers) {
     const Numbers& from = numbers[0];
@@ -423,8 +425,33 @@ bool is_plain_sum(const OpInfo& op, c10::ArrayRef<const c10::IValue> inputs) {
   });
 }
 
+// What a running sum of one number lost over all its calls, while each goes on from what the one
+// before gave. 1 in 32 of all that was added is far more than its last rounding.
+struct RunningSum {
+  const trace::SignatureRecord* of;
+  double kept, exact, size;
+  Loss add(double before, double added, double now_kept) {
+    if (before != kept || before == 0) {
+      exact = before;
+      size = std::fabs(before);
+    }
+    exact += added;
+    size += std::fabs(added);
+    kept = now_kept;
+    return {std::isfinite(kept) && std::fabs(exact - kept) * 32 >= size, exact, kept};
+  }
+};
+
+RunningSum& running_sum_of(const trace::SignatureRecord* signature) {
+  static thread_local RunningSum sums[16];  // one that is pushed out starts anew
+  RunningSum& sum = sums[signature->id % 16];
+  if (sum.of != signature) sum = {signature, std::nan(""), 0, 0};
+  return sum;
+}
+
 // A sum in 16 bits, of one element or of many: what is past its end, what a count cannot be, and a
-// term that leaves it as it is. Of many elements that has to be true of nine in ten.
+// term that leaves it as it is. Of many elements that has to be true of nine in ten; of one also
+// what many terms lost together.
 void look_at_running_sum(const Frame& frame, c10::ArrayRef<const c10::IValue> inputs) {
   const OpInfo& op = *frame.op;
   for (const Argument& tensor : op.tensors)
@@ -452,6 +479,9 @@ void look_at_running_sum(const Frame& frame, c10::ArrayRef<const c10::IValue> in
       stuck += is_stuck;
       const bool is_lost = (is_count && kept != now) || is_stuck;
       if (is_lost && !loss.found) loss = {true, now, kept};
+      if (!is_one) return;
+      const Loss all = running_sum_of(signature).add(before, added, kept);
+      if (!loss.found) loss = all;
     });
     if (loss.found && (is_one || stuck * 10 >= looked * 9))
       write_loss(signature, loss, numbers[0].step);
