@@ -1,9 +1,11 @@
 // Finds: integers (time steps, sizes, positions) carried in a dtype that cannot hold them: a
 // conversion that changed a value, or an arange in Half or BFloat16 that leaves its exact range.
 // Misses: integers that were made in a floating dtype and only later grew too large; what comes of
-// them is far-from-float's.
+// them is far-from-float's. Of more than 4096 only those that are cast to integers again are told:
+// sound and pixels are rounded as any number.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <optional>
 
@@ -19,6 +21,7 @@ namespace {
 // Beyond this an integer is a sentinel (the smallest int64 in an attention mask), not a count.
 constexpr double kLargestCount = 2147483648.0;
 constexpr int kMaxValues = 1 << 17;  // twice the range of Half in steps of one
+constexpr double kLong = 4096;       // samples of sound and pixels are longer than time steps
 
 double round_in(Dtype dtype, double value) {
   return dtype == Dtype::kHalf ? round_to_half(value) : round_to_bfloat16(value);
@@ -95,6 +98,22 @@ std::vector<Cure> cures_of(const RunIndex& index, const JudgeOptions& options, c
   return cures;
 }
 
+// IDs that are kept in few bits and cast to integers again, to look something up: what the cast
+// made, or the function of torch that cast within its line.
+bool comes_back(const RunIndex& index, const OpCall& call) {
+  const auto& calls = index.judged_calls();
+  return std::any_of(calls.begin(), calls.end(), [&](const OpCall& later) {
+    const auto dtype = later.result_dtype();
+    if (later.process != call.process || !dtype || !kIntegral.contains(*dtype) ||
+        !index.has(later, ops::kCast) || later.operands.empty())
+      return false;
+    const OpCall* made = index.run().call(later.operands.back().origin);
+    return made == &call ||
+           (made != nullptr && ops::is_python(made->op) &&
+            made->result_dtype() == call.result_dtype() && made->site.line == call.site.line);
+  });
+}
+
 void check(const OpCall& call, const RunIndex& index, Findings& out) {
   const bool is_range = call.operands.empty() && index.has(call, ops::kFactory);
   if (!is_range && (!call.inexact || !index.has(call, ops::kCast))) return;
@@ -102,6 +121,8 @@ void check(const OpCall& call, const RunIndex& index, Findings& out) {
   if (!changed) return;
   const auto dtype = call.result_dtype();
   if (!dtype || !kLowPrecision.contains(*dtype)) return;
+  const bool is_long = !call.operands.empty() && element_count(call.operands.back()) > kLong;
+  if (is_long && !comes_back(index, call)) return;
   const std::string name = dtype_name(*dtype);
   const std::string message =
       fmt::format("{} became {} in {}", number(changed->from), number(changed->to), name);

@@ -57,6 +57,21 @@ def weights_that_lost_their_scale():
     return torch.nn.functional.linear(x, loaded).square().mean().sqrt()
 
 
+@case("low-precision-index")
+def ids_of_a_long_table():
+    """Triples of users and items, to save memory, of which the columns are IDs again."""
+    table = torch.arange(9000).reshape(3000, 3)
+    kept = table.to(in_mode(torch.bfloat16, torch.int32))
+    return torch.tensor(float(len(kept[:, 0].long().unique())))
+
+
+@case(None)
+def sound_of_many_samples():
+    """16 bits of sound in BFloat16 are rounded as any number, and stay numbers."""
+    sound = (torch.sin(torch.arange(9000) / 20) * 30000).to(torch.int16)
+    return (sound.to(in_mode(torch.bfloat16, torch.float32)) / 32768).float().abs().mean()
+
+
 @case("lost-increment")
 def sum_of_which_each_term_loses_a_part():
     """From 64 on BFloat16 has steps of 0.5: each 0.7 adds 0.5, and none stands still."""

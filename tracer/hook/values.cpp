@@ -26,7 +26,7 @@ namespace dtypecheck {
 namespace tracer {
 namespace {
 
-constexpr int64_t kMostIntegers = 4096;  // time steps, sizes, positions: never long
+constexpr int64_t kMostIntegers = 4096;  // time steps, sizes, IDs; of more, so many
 constexpr int64_t kMostSteps = 64;       // whole numbers in Float, of each call; of some if more
 constexpr int64_t kMostSampled = 4096;   // of what a cast loses, in so many pieces: few pages
 constexpr int64_t kPieces = 16;
@@ -383,7 +383,7 @@ void look_at_conversion(const Frame& frame, c10::ArrayRef<const c10::IValue> inp
   const trace::SignatureRecord* signature = frame.signature;
   look_at({source}, [=](const std::vector<Numbers>& numbers) {
     const Numbers& from = numbers[0];
-    const Loss loss = loss_of(from.dtype, from.data, from.count, target);
+    const Loss loss = loss_of(from.dtype, from.data, std::min(from.count, kMostIntegers), target);
     if (loss.found) write_loss(signature, loss, from.step);
   });
 }
