@@ -183,10 +183,12 @@ void add_silent_failure(const Run& run, const ExpectedRun& expected,
                                        : fmt::format("ended with status {}", expected.status)));
 }
 
-// By the program itself: it sent a signal to it, or to a group.
+// By the program itself: it sent a signal to it, or to a group. Or with the program by preflight,
+// whose steps were done.
 bool was_ended(const Run& run, const Process& process) {
   return std::any_of(run.processes.begin(), run.processes.end(), [&](const Process& other) {
     if (other.host != process.host || other.pid == process.pid) return false;
+    if (!other.fact(FactKey::kPretendedEnd).empty()) return true;
     const auto killed = other.facts_of(FactKey::kKilled);
     return std::any_of(killed.begin(), killed.end(), [&](const auto& one) {
       return one.first.starts_with('-') || one.first == std::to_string(process.pid);

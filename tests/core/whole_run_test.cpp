@@ -111,6 +111,9 @@ TEST_CASE("a process without an end is missed, unless another one ended it") {
   CHECK(has_no_end_beside("process pid=1 host=i end=exited fact:\"killed 2\"=\"15\"\n"));
   CHECK_FALSE(has_no_end_beside("process pid=1 host=h end=exited fact:\"killed 2\"=\"15\"\n"));
   CHECK_FALSE(has_no_end_beside("process pid=1 host=h end=exited fact:\"killed -2\"=\"9\"\n"));
+  // preflight ended the program with all that it had started.
+  CHECK_FALSE(has_no_end_beside("process pid=1 host=h end=exited fact:pretended.end=\"steps\"\n"));
+  CHECK(has_no_end_beside("process pid=1 host=i end=exited fact:pretended.end=\"steps\"\n"));
 }
 
 TEST_CASE("what a run's folder lists has to be there") {
