@@ -1,4 +1,5 @@
-// Finds: training whose gradients autocast computes in Half while nothing scales the loss;
+// Finds: training whose gradients autocast, or Half weights with Float copies, compute in Half while
+// nothing scales the loss;
 // a loss that is the mean of many numbers in Half; gradients that are clipped while they are
 // scaled; a GradScaler that leaves out every step, or is
 // there where only BFloat16 is computed.
@@ -34,8 +35,10 @@ struct Training {
   uint64_t updates = 0;              // of the scale: one a step, whether it was made or left out
   bool has_scaler = false, scales_by_hand = false;
   bool has_half = false, has_bfloat16 = false;  // autocast opened for it
+  bool has_half_weights = false;                // which have gradients
   bool steps_any = false;                       // a trained parameter
   bool steps_float = false;                     // a trained Float parameter
+  bool steps_half = false;                      // of which fp16-trainable speaks
 };
 
 bool computes_in(const OpCall& call, Dtype dtype) {
@@ -112,17 +115,29 @@ void collect(const RunIndex& index, const OpCall& call, Training& training) {
     training.has_half |= region.dtype == Dtype::kHalf;
     training.has_bfloat16 |= region.dtype == Dtype::kBFloat16;
   }
+  const auto is_trained_half = [](const Operand& operand) {
+    return is_parameter(operand) && operand.requires_grad && operand.is_leaf &&
+           operand.dtypes == DtypeSet(Dtype::kHalf);
+  };
+  training.has_half_weights |=
+      call.site.phase == Phase::kForward &&
+      std::any_of(call.operands.begin(), call.operands.end(), is_trained_half);
   training.steps_float |= index.stepped_parameter(call, Dtype::kFloat) != nullptr;
+  training.steps_half |= index.stepped_parameter(call, Dtype::kHalf) != nullptr;
   training.steps_any |= index.stepped_parameter(call, kFloating) != nullptr;
 }
 
 void report_missing(const RunIndex& index, const Training& training, Findings& out) {
   out.add(*training.loss, "gradients are computed in Half, and the loss is not scaled", [&] {
     return Details{
-        .why = fmt::format("autocast in Half makes backward() compute in Half{}: a gradient below "
-                           "6e-8 is 0 there, one below 6e-5 has lost digits; a GradScaler "
-                           "multiplies the loss, so that gradients stay above that",
-                           at_place(training.gradient->site)),
+        .why =
+            fmt::format("{} backward() compute in Half{}: a gradient below "
+                        "6e-8 is 0 there, one below 6e-5 has lost digits; a GradScaler "
+                        "multiplies the loss, so that gradients stay above that",
+                        training.has_half ? "autocast in Half makes"
+                                          : "weights in Half, of which Float copies are stepped, "
+                                            "make",
+                        at_place(training.gradient->site)),
         .fix =
             "scaler = torch.amp.GradScaler(); scaler.scale(loss).backward(); "
             "scaler.step(optimizer); scaler.update(). Or autocast in torch.bfloat16, which has "
@@ -191,8 +206,10 @@ void check_run(const RunIndex& index, Findings& out) {
   for (const OpCall& call : index.judged_calls()) collect(index, call, processes[call.process]);
   for (const auto& [process, training] : processes) {
     if (index.run().processes[process].signatures_lost > 0) continue;
-    const bool trains_in_half = training.has_half && training.gradient != nullptr &&
-                                training.loss != nullptr && training.steps_float;
+    const bool has_half_copies = training.has_half_weights && !training.steps_half;
+    const bool trains_in_half = (training.has_half || has_half_copies) &&
+                                training.gradient != nullptr && training.loss != nullptr &&
+                                training.steps_float;
     if (trains_in_half && !training.has_scaler && !training.scales_by_hand)
       report_missing(index, training, out);
     if (training.averaged != nullptr)
