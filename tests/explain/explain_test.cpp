@@ -808,6 +808,9 @@ TEST_CASE("the cure fits the card, which the environment names") {
   CHECK(cure_of("Required aspect fp64 is not supported on the device").find("write float32") == 0);
   CHECK(cure_of("No inf checks were recorded for this optimizer.").find("build the optimizer") ==
         0);
+  CHECK(cure_of("AssertionError: Attempted step but _scale is None.  This may indicate your script "
+                "did not use scaler.scale(loss or outputs) earlier in the iteration.")
+            .find("scaler.scale(loss).backward()") == 0);
   CHECK(cure_of("output tensor must have the same type as input tensor").find("make it so") == 0);
 }
 
