@@ -48,12 +48,6 @@ const c10::TensorImpl* first_tensor(const OpInfo& op, c10::ArrayRef<const c10::I
   return value.toListRef()[0].unsafeToTensorImpl();
 }
 
-bool writes_parameter(const OpInfo& op, c10::ArrayRef<const c10::IValue> inputs) {
-  if (!op.writes_first_tensor || c10::GradMode::is_enabled()) return false;
-  const c10::TensorImpl* impl = first_tensor(op, inputs);
-  return impl && impl->requires_grad();
-}
-
 void steady_after(uint32_t step) {
   const bool was_new = tracer.new_signatures.exchange(0) != 0;
   const uint32_t quiet = was_new ? 0 : quiet_steps.load() + 1;
@@ -124,6 +118,12 @@ bool is_of_optimizer(const ThreadState* state, uint32_t site) {
 }
 
 }  // namespace
+
+bool writes_parameter(const OpInfo& op, c10::ArrayRef<const c10::IValue> inputs) {
+  if (!op.writes_first_tensor || c10::GradMode::is_enabled()) return false;
+  const c10::TensorImpl* impl = first_tensor(op, inputs);
+  return impl && impl->requires_grad();
+}
 
 uint8_t phase_of(ThreadState* state, const OpInfo& op, c10::ArrayRef<const c10::IValue> inputs,
                  int64_t sequence, uint32_t site, bool in_node) {

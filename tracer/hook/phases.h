@@ -16,6 +16,9 @@ namespace tracer {
 uint8_t phase_of(ThreadState* state, const OpInfo& op, c10::ArrayRef<const c10::IValue> inputs,
                  int64_t sequence, uint32_t site, bool in_node);
 
+// An op without gradients that writes what requires one: a weight, and not an average of its own.
+bool writes_parameter(const OpInfo& op, c10::ArrayRef<const c10::IValue> inputs);
+
 // At exit: the last step of a C++ program, after which autograd recorded nothing.
 void finish_last_step();
 

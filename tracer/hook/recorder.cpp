@@ -177,6 +177,8 @@ void remember_origin(const Frame& frame, const c10::IValue& value) {
   set_origin(impl, frame.signature->id);
 }
 
+constexpr uint64_t kOfWeights = 0x3e1947;
+
 // The op ended by an exception: the interposed __cxa_throw counted one, and it is still in flight.
 inline bool threw(const ThreadState* state, const Frame& frame) {
   return state->throws != frame.throws_before && std::uncaught_exceptions() > 0;
@@ -259,6 +261,9 @@ void on_op_start(ThreadState* state, const at::RecordFunction& fn) {
       key, uint64_t{frame.site} << 32 | uint64_t{frame.phase} << 24 | autocast.word() << 1 | inner);
   key = mix_operands(key, *op, inputs);
   if (op->is_keyed_further) key = mix_further(key, *op, inputs);
+  // RAdam steps its averages and the weights by one op, at one line, in one dtype.
+  if (frame.phase == static_cast<uint8_t>(Phase::kOptimizer) && writes_parameter(*op, inputs))
+    key = mix(key, kOfWeights);
   frame.signature = expected.key == key ? expected.signature : tracer.signatures.find(key);
   if (!frame.signature)
     frame.signature = describe(state, key, frame, parent, inputs, autocast, inner);
