@@ -82,8 +82,22 @@ size_t begin_of_chain(std::string_view text, size_t end) {
   return end;
 }
 
+// The argument that has this place of the text, of the call that opens and ends there.
+std::string_view argument_around(std::string_view text, size_t opening, size_t end, size_t place) {
+  size_t begin = opening + 1;
+  int depth = 0;
+  for (size_t i = begin; i < end; ++i) {
+    depth += (text[i] == '(' || text[i] == '[') - (text[i] == ')' || text[i] == ']');
+    const bool ends = depth < 0 || (depth == 0 && text[i] == ',');
+    if (ends && i >= place) return text.substr(begin, i - begin);
+    if (ends) begin = text.find_first_not_of(' ', i + 1);
+  }
+  return "";
+}
+
 // The call in the text that has this place of it in its name or among its arguments: "m.half()",
-// "net().to(device, torch.bfloat16)", and of a long one what follows its last dot.
+// "net().to(device, torch.bfloat16)", and of a long one its name and that argument:
+// "torch.nn.Embedding(…, dtype=torch.bfloat16)", or of a chain what follows its last dot.
 std::string call_around(std::string_view text, size_t place) {
   constexpr size_t kMostShown = 72;
   size_t opening = text.npos;
@@ -100,10 +114,18 @@ std::string call_around(std::string_view text, size_t place) {
   const std::string_view whole = text.substr(begin, end - begin);
   if (whole.size() <= kMostShown) return std::string(whole);
   const size_t dot = text.rfind('.', opening);
-  const size_t name = dot == text.npos || dot < begin ? begin : dot;
+  const bool is_chain = text.substr(begin, opening - begin).find_first_of("([") != text.npos;
+  const size_t name = dot == text.npos || dot < begin || !is_chain ? begin : dot;
   const std::string_view call = text.substr(name, end - name);
   if (call.size() <= kMostShown) return std::string(call);
-  return fmt::format("{}(…)", text.substr(name, opening - name));
+  const std::string_view called = text.substr(name, opening - name);
+  const std::string_view argument =
+      place > opening ? argument_around(text, opening, end, place) : std::string_view();
+  const bool is_shown = !argument.empty() && called.size() + argument.size() <= kMostShown;
+  if (!is_shown) return fmt::format("{}(…)", called);
+  const bool is_first = argument.data() == text.data() + opening + 1;
+  return is_first ? fmt::format("{}({}, …)", called, argument)
+                  : fmt::format("{}(…, {})", called, argument);
 }
 
 // The option bf16 and full_bf16 ask for BFloat16, fp16 and use_half for Half.
