@@ -1,9 +1,10 @@
 // Finds: training whose gradients autocast, or Half weights with Float copies, compute in Half
 // while nothing scales the loss; a loss that is the mean of many numbers in Half; gradients that
 // are clipped while they are scaled; a GradScaler that leaves out every step, or is there where
-// only BFloat16 is computed. Misses: a loss whose backward pass begins with a gradient of the
-// program's own. Silent where the loss is multiplied by a number before backward(), which is a loss
-// scale of one's own, and where the trace has lost calls.
+// only BFloat16 is computed.
+// Misses: a loss whose backward pass begins with a gradient of the program's own. Silent where the
+// loss is multiplied by a number before backward(), which is a loss scale of one's own, and where
+// the trace has lost calls.
 #include <fmt/format.h>
 
 #include <algorithm>
