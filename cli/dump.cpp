@@ -9,6 +9,7 @@
 #include "cli/command.h"
 #include "cli/dump_perfetto.h"
 #include "cli/dump_sqlite.h"
+#include "cli/dump_tensorboard.h"
 #include "cli/report_options.h"
 #include "platform/error.h"
 #include "platform/output.h"
@@ -23,6 +24,7 @@ struct DumpCommand {
   std::vector<std::string> inputs;
   std::string format = "text";
   std::string output;
+  std::string python = "python3";
 };
 
 static void write_json_lines(const Run& run, std::ostream& out) {
@@ -30,6 +32,8 @@ static void write_json_lines(const Run& run, std::ostream& out) {
 }
 
 static void write_text(const Run& run, std::ostream& out) { out << to_text(run); }
+
+constexpr const char* kTensorboard = "tensorboard";
 
 struct DumpFormat {
   const char* name;
@@ -43,6 +47,7 @@ constexpr DumpFormat kFormats[] = {
     {"sqlite", "a database", write_sqlite, true},
     {"perfetto", "a time line for ui.perfetto.dev, of the steps that trace --timeline timed",
      write_perfetto},
+    {kTensorboard, "event files in the folder of -o, of what trace --health followed", nullptr},
 };
 
 static int run(const DumpCommand& command) {
@@ -53,7 +58,13 @@ static int run(const DumpCommand& command) {
     throw InputError(
         fmt::format("{} is no text for a terminal; name a file with -o", format->name));
   }
+  if (format->write == nullptr && command.output.empty())
+    throw InputError("event files lie in a folder; name one with -o");
   const judging::RecordedRun recorded = judging::read_recorded_run(command.inputs);
+  if (format->write == nullptr) {
+    write_tensorboard(recorded.run, command.output, command.python);
+    return status_of_whole(recorded, "the dump");
+  }
   // What others write may fail, and leaves no empty file then.
   std::ostringstream bytes;
   if (format->is_binary) format->write(recorded.run, bytes);
@@ -84,12 +95,17 @@ static std::function<int()> set_up(Options& options) {
   options.add_choice("--format", command->format, names, about + "; default: text");
   options.add("-o,--output", command->output, "file to write; default: standard output")
       .type("FILE");
+  options
+      .add("--python", command->python,
+           "the Python whose tensorboard writes event files; default: python3")
+      .type("PYTHON");
   return [command] { return run(*command); };
 }
 
 extern const Command dump_command = {
     .name = "dump",
-    .summary = "write a trace as text, as JSON lines, as a database or a time line",
+    .summary =
+        "write a trace as text, as JSON lines, as a database, a time line or for TensorBoard",
     .arguments = "[OPTIONS] INPUT...",
     .examples =
         "  dtypecheck dump run.trace\n"

@@ -13,10 +13,13 @@
 
 #include "cli/exit_status.h"
 #include "cli/report_options.h"
+#include "core/dtype_range.h"
+#include "core/health.h"
 #include "core/whole_run.h"
 #include "ops/ops.h"
 #include "platform/error.h"
 #include "platform/output.h"
+#include "platform/printable.h"
 #include "platform/terminal.h"
 #include "reports/cast_table.h"
 #include "reports/formatting.h"
@@ -211,12 +214,27 @@ class Follower {
   }
 
   void count(const Run& run) {
+    note_nearest_to_end(run);
     for (const Process& process : run.processes) counts_[process.file] = {};
     for (const OpCall& call : run.calls) {
       Counts& counts = counts_[run.process_of(call).file];
       ++counts.signatures;
       counts.op_calls += call.count;
       if (casts_floating(call)) counts.casts += call.count;
+    }
+  }
+
+  // Of what trace --health follows, in the last step that was looked at.
+  void note_nearest_to_end(const Run& run) {
+    double nearest = 0;
+    for (const HealthRow& row : run.health) {
+      const DtypeRange* range = narrow_range(row.dtype);
+      if (range == nullptr || row.points.empty()) continue;
+      const double share = row.points.back().largest / range->largest;
+      if (share <= nearest) continue;
+      nearest = share;
+      nearest_to_end_ = fmt::format("  largest {} {:.3g} in {}", dtype_name(row.dtype),
+                                    row.points.back().largest, printable(place_of(row, run)));
     }
   }
 
@@ -233,7 +251,8 @@ class Follower {
     rest_of_line_ = fmt::format("  {}  {}  {}  {}", reports::counted(all.op_calls, "op call"),
                                 reports::counted(all.signatures, "signature"),
                                 reports::counted(known_.size(), "finding"),
-                                reports::casts_a_step(static_cast<double>(all.casts) / steps));
+                                reports::casts_a_step(static_cast<double>(all.casts) / steps)) +
+                    nearest_to_end_;
     print_line();
   }
 
@@ -264,6 +283,7 @@ class Follower {
   bool news_between_ranks_ = false;  // since all traces were looked at together
   std::map<std::string, Counts> counts_;
   uint64_t steps_ = 0;
+  std::string nearest_to_end_;
   std::string rest_of_line_;  // on the terminal, behind the steps
   const bool shows_line_ = is_terminal(STDERR_FILENO);
 };

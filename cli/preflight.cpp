@@ -301,6 +301,7 @@ std::function<int()> set_up(Options& options) {
   options.add_flag("--keep-going", command->trace.keep_going,
                    "cast the operands of an op that fails for its dtypes, report it, and go on, so "
                    "that one run shows all of them");
+  add_health_option(options, command->trace);
   add_recording_options(options, command->trace.out);
   add_report_options(options, command->trace.report,
                      "file for the findings; default: standard error for text, a file in the run's "

@@ -36,7 +36,7 @@ namespace fs = std::filesystem;
 
 namespace dtypecheck::cli {
 
-static constexpr char kUsualSteps[] = "usual";
+static constexpr char kUsualSteps[] = "usual";  // of --values, and of --health
 
 // "1,2,100" is "values=1+2+100": a comma parts the options.
 static std::string values_option(std::string steps) {
@@ -47,6 +47,14 @@ static std::string values_option(std::string steps) {
         fmt::format("--values={}: expected steps counted from 1, as in --values=1,2,100", steps));
   std::replace(steps.begin(), steps.end(), ',', '+');
   return "values=" + steps;
+}
+
+static std::string health_option(const std::string& every) {
+  if (every == kUsualSteps) return "health";
+  if (!std::regex_match(every, std::regex("[1-9][0-9]{0,8}")))
+    throw InputError(fmt::format(
+        "--health={}: expected each how many steps to look, as in --health=10", printable(every)));
+  return "health=" + every;
 }
 
 // They are parts of one option of the tracer's.
@@ -104,6 +112,7 @@ static Environment tracer_environment(const TraceCommand& command, const RunFold
   if (command.steady) options.push_back("steady");
   if (command.check_values) options.push_back("check-values");
   if (!command.values.empty()) options.push_back(values_option(command.values));
+  if (!command.health.empty()) options.push_back(health_option(command.health));
   if (command.keep_going) options.push_back("keep-going");
   if (command.nudge) options.push_back("nudge");
   if (command.timeline > 0) options.push_back(fmt::format("timeline={}", command.timeline));
@@ -290,7 +299,8 @@ int run_traced(const TraceCommand& command) {
   const std::string program = find_program(command.program.front());
   const std::string obstacle = why_not_traceable(program);
   check_report_options(command);
-  RunFolder folder = RunFolder::create(command.out, command.program, command.under);
+  RunFolder folder = RunFolder::create(command.out, command.program, command.under,
+                                       /*goes_on=*/!command.health.empty());
   const std::string hooks = hooks_of(folder);
   const DiscardedWrites discarded(command, {folder.path(), hooks});
   const Environment environment =
@@ -310,6 +320,14 @@ int run_traced(const TraceCommand& command) {
     say(error.what());
     return has_fail_level(command) ? kCouldNotDo : status_of(end);
   }
+}
+
+void add_health_option(Options& options, TraceCommand& command) {
+  options.add_flag(
+      "--health", command.health, kUsualSteps,
+      "follow the largest numbers of each module over the run, to foretell what overflows: in some "
+      "100 of 10,000 steps, or in each tenth step with --health=10; go on with a run that was "
+      "resumed in the folder of --out");
 }
 
 static std::function<int()> set_up(Options& options) {
@@ -349,6 +367,7 @@ static std::function<int()> set_up(Options& options) {
       "--values", command->values, kUsualSteps,
       "record digests of what each op call was given and gave, for dtypecheck diff: in "
       "steps 1, 2, 4, 8 and so on, or in those of --values=1,2,100");
+  add_health_option(options, *command);
   options.add_flag("--record-draws", command->record_draws,
                    "keep the random numbers that the program draws on the CPU, up to 64 MB, for "
                    "--replay");

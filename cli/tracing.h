@@ -18,6 +18,7 @@ struct TraceCommand {
   bool steady = false;
   bool check_values = false;
   std::string values;  // steps; "": no digests
+  std::string health;  // each so many steps, or kUsual; "": none
   bool no_gpu = false;
   uint32_t timeline = 0;
   bool keep_going = false;
@@ -45,6 +46,9 @@ struct TraceCommand {
 
 // Of a program that ended so; of one that was killed as a shell has it.
 int status_of(const ChildEnd& end);
+
+// --health, for a command that runs a program.
+void add_health_option(Options& options, TraceCommand& command);
 
 // Throws InputError where the program cannot be started or the options cannot be used.
 int run_traced(const TraceCommand& command);

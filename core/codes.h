@@ -34,6 +34,10 @@ enum class Arrival : uint8_t {
 };
 constexpr Arrival kLastArrival = Arrival::kLost;
 
+// Which numbers of a module are followed over a run.
+enum class HealthRole : uint8_t { kActivation = 1, kGradient = 2, kWeight = 3, kState = 4 };
+constexpr HealthRole kLastHealthRole = HealthRole::kState;
+
 // What is special about a tensor. Only kDense has a dtype, a device and a shape that could be read
 // in full.
 enum class TensorKind : uint8_t {

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/health.h"
 #include "core/op_call.h"
 #include "core/process_facts.h"
 
@@ -86,6 +87,8 @@ struct Run {
   std::vector<OpCall> calls;  // calls[id - 1]; in the order of their processes
   std::vector<OpTime> times;  // in the order of their processes; within one, as they ended
   std::vector<GpuTime> gpu_times;
+  std::vector<HealthRow> health;  // in the order of their processes, as the steps
+  std::vector<HealthStep> health_steps;
   bool values_checked = false;
 
   const OpCall* call(OpCallId id) const {

@@ -11,6 +11,7 @@
 #include "reports/html_autocast.h"
 #include "reports/html_casts.h"
 #include "reports/html_findings.h"
+#include "reports/html_health.h"
 #include "reports/html_map.h"
 #include "reports/html_op_calls.h"
 #include "reports/html_page.h"
@@ -154,6 +155,7 @@ void write_content(const Report& report, HtmlWriter& html) {
   write_causes(report, html);
   if (report.scan) return write_findings(report, html);  // what was not run has no steps
   write_map(report, module_map(report), html);
+  write_health(report, html);
   write_steps(report, html);
   write_findings(report, html);
   write_casts(report, html);

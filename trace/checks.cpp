@@ -34,7 +34,9 @@ constexpr size_t kFixedBytes[] = {0,
                                   sizeof(GpuTimeRecord),
                                   sizeof(GroupRecord),
                                   sizeof(DigestRecord),
-                                  sizeof(CallDigestsRecord)};
+                                  sizeof(CallDigestsRecord),
+                                  sizeof(HealthRowRecord),
+                                  sizeof(HealthSampleRecord)};
 
 size_t rounded_up(size_t bytes) { return (bytes + 7) / 8 * 8; }
 
@@ -60,6 +62,8 @@ Parts parts_of(const char* record) {
               results_of_signature(record), end};
     case Kind::kGpuWork:
       return {offsetof(GpuWorkRecord, count), end, end, end};
+    case Kind::kHealthSample:
+      return {offsetof(HealthSampleRecord, step), end, end, end};
     default:
       return {end, end, end, end};
   }
@@ -86,6 +90,10 @@ size_t bytes_by_counts(const char* record) {
         size_t{load<uint16_t>(record + offsetof(CallDigestsRecord, operand_count))} +
         load<uint16_t>(record + offsetof(CallDigestsRecord, result_count));
     return rounded_up(sizeof(CallDigestsRecord) + digests * sizeof(uint32_t));
+  }
+  if (kind == Kind::kHealthSample) {
+    const auto points = load<uint32_t>(record + offsetof(HealthSampleRecord, point_count));
+    return rounded_up(sizeof(HealthSampleRecord) + size_t{points} * sizeof(HealthPoint));
   }
   if (kind != Kind::kSignature) return fixed_bytes(kind);
   const auto results = load<uint16_t>(record + offsetof(SignatureRecord, result_room));

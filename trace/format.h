@@ -52,7 +52,8 @@ namespace trace {
 // 10: CastCounters::looked, clipped and flushed; kNonFiniteIsRead and kNonFiniteIsAnswer.
 // 11: InexactRecord::arrival, arrived_at and off.
 // 12: DigestRecord and CallDigestsRecord; kFlagValues.
-constexpr uint32_t kTraceVersion = 12;
+// 13: HealthRowRecord and HealthSampleRecord; kFlagHealth.
+constexpr uint32_t kTraceVersion = 13;
 
 constexpr char kMagic[8] = {'D', 'T', 'Y', 'P', 'E', 'T', 'R', 'C'};
 constexpr uint32_t kEndianMark = 0x01020304;
@@ -105,6 +106,7 @@ constexpr uint32_t kFlagKeepGoing = 1u << 1;      // results of this run are not
 constexpr uint32_t kFlagMerged = 1u << 2;
 constexpr uint32_t kFlagFix = 1u << 3;     // --fix was on
 constexpr uint32_t kFlagValues = 1u << 4;  // --values was on
+constexpr uint32_t kFlagHealth = 1u << 5;  // --health was on
 
 enum class Kind : uint16_t {
   kString = 1,
@@ -125,8 +127,10 @@ enum class Kind : uint16_t {
   kGroup = 16,
   kDigest = 17,
   kCallDigests = 18,
+  kHealthRow = 19,
+  kHealthSample = 20,
 };
-constexpr Kind kLastKind = Kind::kCallDigests;
+constexpr Kind kLastKind = Kind::kHealthSample;
 
 constexpr uint16_t kReserved = 0;  // RecordHeader::state while it is being filled in
 constexpr uint16_t kCommitted = 1;
@@ -471,6 +475,43 @@ struct CallDigestsRecord {
   // digested, for a CUDA graph was captured, say. Then zeros up to the multiple of 8.
 };
 static_assert(sizeof(CallDigestsRecord) == 32, "");
+
+// With the health of a run (trace --health): numbers of one module, or of one line outside of
+// modules, that are followed over the run.
+struct HealthRowRecord {
+  RecordHeader header;
+  uint32_t id;
+  uint32_t name;  // string: of the module, as the site's or the parameter's name has it; 0: none
+  uint32_t signature;  // that gave, or stepped, the first of them: where it has no name, its line
+  uint8_t role;        // HealthRole
+  uint8_t dtype;       // Dtype
+  uint16_t reserved;
+};
+static_assert(sizeof(HealthRowRecord) == 32, "");
+
+// With the health of a run: what its rows were in one step. All but the number of points changes:
+// once these records are as many as may be, every second one is used again for a later step, and
+// its step is 0 meanwhile. They are in no order.
+struct HealthSampleRecord {
+  RecordHeader header;
+  uint32_t point_count;  // room for as many; rows that came later have none
+  uint32_t step;         // 0: none
+  uint32_t skipped;      // steps that a GradScaler left out until then
+  uint32_t left_out;     // tensors of this step that were not looked at
+  double scale;          // of a GradScaler's loss; 0: there is none
+  // HealthPoint points[point_count], by the id of their row - 1; then zeros up to the multiple of 8
+};
+static_assert(sizeof(HealthSampleRecord) == 40, "");
+
+struct HealthPoint {
+  uint16_t largest;  // magnitude of the finite ones, a BFloat16; kNoPoint: nothing was looked at
+  uint8_t zero;      // share that is 0, of weights in 16 bits that did not move; in 255ths
+  uint8_t beyond;    // share that is NaN or infinite, the same
+};
+static_assert(sizeof(HealthPoint) == 4, "");
+constexpr uint16_t kNoPoint = 0xffff;
+// Of all records of both kinds.
+constexpr uint64_t kMostHealthBytes = 1u << 20;
 
 }  // namespace trace
 }  // namespace dtypecheck

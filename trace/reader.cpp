@@ -87,6 +87,7 @@ void read(const TraceBytes& bytes, const std::string& name, Run& run, Symbolizer
   SignatureReader signatures(bytes, records, strings, sites, header, end, damage);
   std::vector<OpCall> calls = signatures.read(first_id, index, is_merged ? processes.size() : 0);
   signatures.read_times(index, run);
+  signatures.read_health(index, run);
   if (processes.front().damaged.empty()) processes.front().damaged = damage.to_string();
   run.calls.insert(run.calls.end(), std::make_move_iterator(calls.begin()),
                    std::make_move_iterator(calls.end()));

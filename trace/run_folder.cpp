@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <fmt/chrono.h>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -19,6 +20,7 @@
 #include "platform/files.h"
 #include "platform/json.h"
 #include "platform/output.h"
+#include "platform/printable.h"
 #include "platform/version.h"
 #include "trace/format.h"
 
@@ -51,8 +53,26 @@ static bool has_trace_of_earlier_run(const fs::path& folder) {
   return false;
 }
 
+static std::string joined(const std::vector<std::string>& words) {
+  return fmt::format("{}", fmt::join(words, " "));
+}
+
+// A run that is resumed has further arguments: python train.py --resume_from_checkpoint latest.
+static void check_same_program(const fs::path& folder, const std::vector<std::string>& command) {
+  const std::vector<std::string> before = read_run_description(folder.string()).command;
+  const auto program = [](const std::vector<std::string>& words) {
+    return std::vector<std::string>(words.begin(),
+                                    words.begin() + std::min<size_t>(words.size(), 2));
+  };
+  if (program(before) == program(command)) return;
+  throw InputError(fmt::format(
+      "{}: holds a run of {}, and this is one of {}; name another folder with --out DIR",
+      folder.string(), printable(joined(before)), printable(joined(command))));
+}
+
 // An empty folder, or one of ours that recorded nothing, can be used.
-static void check_usable(const fs::path& folder) {
+static void check_usable(const fs::path& folder, const std::vector<std::string>& command,
+                         bool goes_on) {
   if (!fs::is_directory(folder)) {
     throw InputError(
         fmt::format("{}: is a file, not a folder; name another with --out DIR", folder.string()));
@@ -65,6 +85,7 @@ static void check_usable(const fs::path& folder) {
                     folder.string()));
   }
   if (has_trace_of_earlier_run(folder)) {
+    if (goes_on) return check_same_program(folder, command);
     throw InputError(
         fmt::format("{0}: holds the traces of an earlier run; name another folder with --out DIR, "
                     "or remove it: rm -r {0}",
@@ -106,7 +127,7 @@ RunFolder RunFolder::attach(const std::string& path, const std::vector<std::stri
 }
 
 RunFolder RunFolder::create(const std::string& path, const std::vector<std::string>& command,
-                            const std::vector<std::string>& under) {
+                            const std::vector<std::string>& under, bool goes_on) {
   RunFolder folder;
   folder.shown_path_ = path.empty() ? default_path() : path;
   folder.command_ = command;
@@ -115,7 +136,7 @@ RunFolder RunFolder::create(const std::string& path, const std::vector<std::stri
   try {
     folder.path_ = fs::absolute(folder.shown_path_).lexically_normal().string();
     if (fs::exists(folder.path_)) {
-      check_usable(folder.path_);
+      check_usable(folder.path_, command, goes_on);
       ::chmod(folder.path_.c_str(),
               0700);  // fails when another user owns it; writing below then tells
     } else {

@@ -22,9 +22,10 @@ class RunFolder {
  public:
   // Makes `path` (empty: dtypecheck-runs/<date>-<time>-<pid>) and starts its run.json. Throws
   // InputError when it cannot be made or written, holds something else, or holds an earlier run.
-  // `under`: see RunDescription.
+  // `under`: see RunDescription. `goes_on`: the program may be a run that was resumed, in the
+  // folder of the same program's earlier run.
   static RunFolder create(const std::string& path, const std::vector<std::string>& command,
-                          const std::vector<std::string>& under = {});
+                          const std::vector<std::string>& under = {}, bool goes_on = false);
   // The same of a program that runs already, in that folder: one process, whose other ranks are not
   // missed.
   static RunFolder attach(const std::string& path, const std::vector<std::string>& command,

@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "core/cast_bill.h"
+#include "trace/health.h"
 
 namespace dtypecheck::trace {
 namespace {
@@ -287,6 +288,13 @@ void SignatureReader::read_times(uint32_t process, Run& run) {
     run.gpu_times.push_back({signature ? signature->returned_id() : kNoOpCall, process, *kind, name,
                              record.device, record.stream, record.begin_unix_ns, record.time_ns});
   }
+}
+
+void SignatureReader::read_health(uint32_t process, Run& run) {
+  const auto call_of_row = [this](uint32_t signature) {
+    return call_of(signature, "a row of the run's health");
+  };
+  trace::read_health(bytes_, records_, strings_, call_of_row, damage_, process, run);
 }
 
 void SignatureReader::read_gpu_work() {

@@ -29,6 +29,7 @@ class SignatureReader {
   std::vector<OpCall> read(OpCallId first_id, uint32_t process, size_t merged = 0);
   // After read(): the time line, added to what the run has.
   void read_times(uint32_t process, Run& run);
+  void read_health(uint32_t process, Run& run);  // the same
 
  private:
   struct Signature {

@@ -12,6 +12,8 @@
 //   time #7 THREAD STEP BEGIN NANOSECONDS          when one call of that op began, in nanoseconds
 //                                                  since 1970, and how long it took
 //   gpu-time #7|none KIND DEVICE STREAM BEGIN NANOSECONDS ["name"]
+//   health #7|none activations|gradients|weights|states DTYPE MODULE|"" [STEP LARGEST ZERO BEYOND]…
+//   health-step STEP SKIPPED LEFT-OUT SCALE
 //
 //   NAME      aten::addmm, python::GradScaler._unscale_grads_, compiled::forward; a python:: or
 //             compiled:: name may have dots, and then has no overload

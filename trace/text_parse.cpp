@@ -6,6 +6,7 @@
 #include "core/finding.h"
 #include "platform/error.h"
 #include "platform/text.h"
+#include "trace/health.h"
 #include "trace/op_call_fields.h"
 #include "trace/operand_fields.h"
 #include "trace/text.h"
@@ -165,6 +166,7 @@ class TraceTextParser {
     for (ParsedCall& parsed : calls_) result_.run.calls.push_back(std::move(parsed.call));
     for (auto& parsed : times_) result_.run.times.push_back(parsed.time);
     for (auto& parsed : gpu_times_) result_.run.gpu_times.push_back(std::move(parsed.time));
+    for (auto& parsed : health_) result_.run.health.push_back(std::move(parsed.time));
     for (ParsedProcess& parsed : processes_) add(std::move(parsed));
     return std::move(result_);
   }
@@ -211,8 +213,18 @@ class TraceTextParser {
       cursor.expect("gpu-time");
       add({trace::parse_gpu_time(cursor), line_number_}, gpu_times_);
       cursor.require_space("a time");
+    } else if (cursor.next_word() == "health") {
+      cursor.expect("health");
+      HealthRow row = trace::parse_health_row(cursor);
+      row.process = current_process();
+      health_.push_back({std::move(row), line_number_});
+    } else if (cursor.next_word() == "health-step") {
+      cursor.expect("health-step");
+      HealthStep step = trace::parse_health_step(cursor);
+      step.process = current_process();
+      result_.run.health_steps.push_back(step);
     } else {
-      cursor.fail("op, process, time, gpu-time, values-checked or #");
+      cursor.fail("op, process, time, gpu-time, health, health-step, values-checked or #");
     }
   }
 
@@ -280,6 +292,7 @@ class TraceTextParser {
     }
     for (auto& parsed : times_) resolve(parsed, ids, parsed.time.call);
     for (auto& parsed : gpu_times_) resolve(parsed, ids, parsed.time.call);
+    for (auto& parsed : health_) resolve(parsed, ids, parsed.time.call);
   }
 
   template <typename Parsed>
@@ -305,6 +318,7 @@ class TraceTextParser {
   std::vector<ParsedCall> calls_;
   std::vector<ParsedTime<OpTime>> times_;
   std::vector<ParsedTime<GpuTime>> gpu_times_;
+  std::vector<ParsedTime<HealthRow>> health_;
   TraceText result_;
 };
 

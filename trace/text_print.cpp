@@ -1,6 +1,7 @@
 // text_print.cpp: a run to text that parse_trace_text() reads back as the same run.
 #include <fmt/format.h>
 
+#include "trace/health.h"
 #include "trace/op_call_fields.h"
 #include "trace/text.h"
 #include "trace/text_cursor.h"
@@ -75,6 +76,12 @@ std::string to_text(const Run& run) {
     }
     for (const GpuTime& time : run.gpu_times) {
       if (time.process == process) out += trace::to_text(time) + '\n';
+    }
+    for (const HealthRow& row : run.health) {
+      if (row.process == process) out += trace::to_text(row) + '\n';
+    }
+    for (const HealthStep& step : run.health_steps) {
+      if (step.process == process) out += trace::to_text(step) + '\n';
     }
   }
   return out;

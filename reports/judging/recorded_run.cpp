@@ -107,6 +107,11 @@ void append_run(Run& into, Run&& more) {
   };
   move_times(more.times, into.times);
   move_times(more.gpu_times, into.gpu_times);
+  move_times(more.health, into.health);
+  for (HealthStep step : more.health_steps) {
+    step.process += processes;
+    into.health_steps.push_back(step);
+  }
   std::move(more.processes.begin(), more.processes.end(), std::back_inserter(into.processes));
   into.values_checked |= more.values_checked;
 }

@@ -168,6 +168,29 @@ void TraceBuilder::group(uint32_t signature, const std::string& ranks) {
   TraceFile::commit(record->header);
 }
 
+uint32_t TraceBuilder::health_row(const std::string& name, uint32_t signature, uint8_t role,
+                                  uint8_t dtype) {
+  const uint32_t name_id = string(name);
+  auto* record = file_.reserve<HealthRowRecord>(Kind::kHealthRow);
+  record->name = name_id;
+  record->signature = signature;
+  record->role = role;
+  record->dtype = dtype;
+  TraceFile::commit(record->header);
+  return record->id;
+}
+
+void TraceBuilder::health_sample(uint32_t step, const std::vector<trace::HealthPoint>& points) {
+  const size_t bytes = points.size() * sizeof(trace::HealthPoint);
+  auto* record = file_.reserve<HealthSampleRecord>(Kind::kHealthSample, bytes);
+  record->point_count = static_cast<uint32_t>(points.size());
+  record->step = step;
+  record->skipped = 1;
+  record->scale = 1024;
+  std::memcpy(record + 1, points.data(), bytes);
+  TraceFile::commit(record->header);
+}
+
 void TraceBuilder::op_time(uint32_t signature, uint64_t begin_unix_ns, uint64_t time_ns) {
   auto* record = file_.reserve<OpTimeRecord>(Kind::kOpTime);
   record->signature = signature;
@@ -238,6 +261,11 @@ std::string sample_trace() {
   build.op_time(addmm, 1000, 50);
   build.gpu_time(addmm, 1, "gemm", 1020);
   build.gpu_time(0, 2, "", 1030);
+  build.health_row("unet.linear", addmm, 1, kHalf);
+  build.health_row("", cast, 3, kFloat);
+  build.health_sample(3, {{0x4480, 0, 255}, {0x3f80, 51, 0}});  // 1024, 1
+  build.health_sample(1, {{kNoPoint, 0, 0}, {0x3f00, 0, 0}});
+  build.health_sample(0, {{0x4480, 0, 0}});  // used again
   file->finish(1);
   return read_bytes(file->path());
 }

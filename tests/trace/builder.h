@@ -70,6 +70,8 @@ class TraceBuilder {
   void cast_work(uint32_t elements, uint32_t timed, uint32_t time_ns);
   void gpu_work(uint32_t signature, uint8_t kind, const std::string& name, uint64_t time_ns);
   void group(uint32_t signature, const std::string& ranks);
+  uint32_t health_row(const std::string& name, uint32_t signature, uint8_t role, uint8_t dtype);
+  void health_sample(uint32_t step, const std::vector<trace::HealthPoint>& points);
   void op_time(uint32_t signature, uint64_t begin_unix_ns, uint64_t time_ns);
   void gpu_time(uint32_t signature, uint8_t kind, const std::string& name, uint64_t begin_unix_ns);
 

@@ -23,6 +23,9 @@ class RandomRun {
     }
     for (uint32_t i = 0; i < process_count && call_count_ > 0; ++i) {
       run.times.push_back({1, i, 1, 2, number(), number()});
+      run.health.push_back(
+          {i, HealthRole::kState, Dtype::kHalf, text(), any_id(), {{3, 0.5, 0, 1}}});
+      run.health_steps.push_back({i, 3, 1, 2, 65536});
       run.gpu_times.push_back({any_id(), i, GpuWorkKind::kCopy, text(), 1, 7, number(), number()});
     }
     return run;

@@ -108,7 +108,11 @@ TEST_CASE("what the writer writes, the reader reads") {
       "(Linear) phase forward step 2-3 count 2 autocast cpu:BFloat16 parent #3 id #5\n"
       "time #4 1 2 1000 50\n"
       "gpu-time #4 kernel 0 7 1020 20 \"gemm\"\n"
-      "gpu-time none copy 0 7 1030 20\n");
+      "gpu-time none copy 0 7 1030 20\n"
+      "health #4 activations Half unet.linear 3 1024 0 1\n"
+      "health #1 weights Float \"\" 1 0.5 0 0 3 1 0.2 0\n"
+      "health-step 1 1 0 1024\n"
+      "health-step 3 1 0 1024\n");
 }
 
 TEST_CASE("a trace that was read has a text that reads back as the same run") {
@@ -254,6 +258,40 @@ TEST_CASE("ids of several traces do not meet") {
   CHECK((run.times.at(1).call == 9 && run.times[1].process == 1));
   CHECK((run.gpu_times.at(2).call == 9 && run.gpu_times.at(3).call == kNoOpCall));
   for (size_t i = 0; i < run.calls.size(); ++i) CHECK(run.calls[i].id == i + 1);
+}
+
+TEST_CASE("samples of a run's health are points of its rows, in the order of the steps") {
+  Run run;
+  const std::string bytes = sample_trace();
+  read_trace_bytes(bytes.data(), bytes.size(), "a.dtrace", run);
+  REQUIRE(run.health.size() == 2);
+  CHECK(run.health[0] == HealthRow{0,
+                                   HealthRole::kActivation,
+                                   Dtype::kHalf,
+                                   "unet.linear",
+                                   run.health[0].call,
+                                   {{3, 1024, 0, 1}}});
+  CHECK(run.call(run.health[0].call)->op == "aten::addmm");
+  CHECK(run.health[1].points == std::vector<HealthPoint>{{1, 0.5, 0, 0}, {3, 1, 0.2, 0}});
+  CHECK(run.health_steps == std::vector<HealthStep>{{0, 1, 1, 0, 1024}, {0, 3, 1, 0, 1024}});
+}
+
+TEST_CASE("rows and samples of a run's health that cannot be are left out") {
+  const Run run = written([](TraceBuilder& build, trace::TraceFile&) {
+    const uint32_t call = build.signature({.op = "aten::mm"});
+    build.health_row("a", call, 0, 5);
+    build.health_row("b", call, 5, 5);
+    build.health_row("c", call, 1, 64);
+    build.health_row("d", call, 1, 5);
+    build.health_sample(1, std::vector<trace::HealthPoint>(6, {0x3f80, 0, 0}));
+    for (uint32_t step = 2; step < 12; ++step)  // more than there may be
+      build.health_sample(step, std::vector<trace::HealthPoint>(30000, {0x3f80, 0, 0}));
+  });
+  REQUIRE(run.health.size() == 1);
+  CHECK((run.health[0].module == "d" && run.health[0].points.size() == 9));
+  CHECK(run.health_steps.size() == 9);
+  CHECK(run.processes[0].damaged.find("row 1 of the run's health at byte") == 0);
+  CHECK(run.processes[0].damaged.find("4 records left out") != std::string::npos);
 }
 
 TEST_CASE("what cannot be read at all is reported with the way out") {
@@ -405,7 +443,7 @@ TEST_CASE("damage costs one record") {
   const std::string place = std::to_string(cast);
   Run run = damaged(cast, uint32_t{12});  // a size that is none
   CHECK(run.processes[0].damaged == "a record of 12 bytes, expected at least 80, at byte " + place +
-                                        "; 2 of 42 records left out");
+                                        "; 2 of 47 records left out");
   CHECK(run.calls.size() == 4);  // the call itself, and what was noted about it
   run = damaged(cast + 4, uint16_t{77});
   CHECK(run.processes[0].damaged.find("a record of unknown kind 77 at byte " + place) == 0);

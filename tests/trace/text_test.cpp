@@ -153,7 +153,8 @@ TEST_CASE("parse errors name file, line, what was expected and what came") {
   CHECK(error_of("op aten::add self=Hlaf") ==
         "case.trace:1: expected a dtype (Half, float16), got \"Hlaf\"");
   CHECK(error_of("# x\nopp aten::add") ==
-        "case.trace:2: expected op, process, time, gpu-time, values-checked or #, got \"opp\"");
+        "case.trace:2: expected op, process, time, gpu-time, health, health-step, values-checked "
+        "or #, got \"opp\"");
   CHECK(error_of("op add") ==
         "case.trace:1: expected an op with its namespace, as in aten::addmm, got \"add\"");
   CHECK(error_of("op aten::a at train.py") ==
@@ -205,7 +206,9 @@ TEST_CASE("a parse error shows the beginning of what came, not a line of megabyt
   const std::string long_word(1000000, 'x');
   const std::string begin = "\"" + std::string(60, 'x') + "\"… (1000000 bytes)";
   CHECK(error_of(long_word) ==
-        "case.trace:1: expected op, process, time, gpu-time, values-checked or #, got " + begin);
+        "case.trace:1: expected op, process, time, gpu-time, health, health-step, values-checked "
+        "or #, got " +
+            begin);
   CHECK(error_of("op aten::a count " + long_word) ==
         "case.trace:1: expected how many calls, got " + begin);
   CHECK(error_of("op " + long_word) ==

@@ -36,7 +36,7 @@ int main(int, char** arguments) {
   if (fread(all.sizes, 8, 8, in) + fread(all.strides, 8, 8, in) != 16) return 1;
   std::vector<char> data(elements * 8);
   if (fread(data.data(), 1, data.size(), in) == 0) return 1;
-  std::vector<double> out(20);
+  std::vector<double> out(21);
   all.data = data.data(), all.out = out.data();
   all.places = all.count < 16 ? all.count : 16;
   digest(all);
@@ -90,10 +90,11 @@ class DigestKernel(unittest.TestCase):
         self.assertEqual(numbers[0], finite.numel())
         self.assertAlmostEqual(numbers[1], finite.sum().item(), delta=1e-9 * finite.abs().sum().item())
         self.assertAlmostEqual(numbers[2], finite.square().sum().item(), delta=1e-9 * finite.square().sum().item())
-        self.assertEqual(numbers[3], finite.abs().max().item())
+        self.assertEqual(numbers[3], (exact == 0).sum().item())
+        self.assertEqual(numbers[4], finite.abs().max().item())
         count = min(x.numel(), 16)
         places = exact[[int(x.numel() / count * i) for i in range(count)]]
-        for is_there, should in zip(numbers[4:], places.tolist()):
+        for is_there, should in zip(numbers[5:], places.tolist()):
             self.assertTrue(is_there == should or is_there != is_there and should != should, (numbers, places))
 
 

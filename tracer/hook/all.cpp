@@ -10,6 +10,7 @@
 #include "tracer/hook/gpu_digests.cpp"
 #include "tracer/hook/gpu_samples.cpp"
 #include "tracer/hook/gpu_work.cpp"
+#include "tracer/hook/health.cpp"
 #include "tracer/hook/hook.cpp"
 #include "tracer/hook/looking.cpp"
 #include "tracer/hook/op_table.cpp"

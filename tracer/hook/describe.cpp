@@ -403,6 +403,13 @@ uint32_t parameter_name(const c10::TensorImpl* impl, bool may_be_parameter) {
   return id;
 }
 
+uint32_t module_of_parameter(const c10::TensorImpl* impl) {
+  if (!tracer.python) return 0;
+  const std::string name = python::parameter_name(impl);
+  const size_t dot = name.rfind('.');
+  return dot == std::string::npos ? 0 : intern(name.substr(0, dot));
+}
+
 bool is_plain(const c10::TensorImpl* impl) {
   return !is_undefined(impl) && !impl->key_set().has_any(kSpecial) &&
          !impl->has_symbolic_sizes_strides() && !impl->is_meta();

@@ -75,6 +75,10 @@ inline const void* process_group_in(const c10::IValue& value) {
   return capsule.isCapsule() ? capsule.toCapsule().get() : nullptr;
 }
 
+// The module that a parameter lies in, as a string's id: "unet.conv_in" of "unet.conv_in.weight".
+// Asks Python each time.
+uint32_t module_of_parameter(const c10::TensorImpl* impl);
+
 // The signature that gave a tensor its dtype (origins.h); 0 when it was not seen.
 inline void set_origin(const c10::TensorImpl* plain, uint32_t signature) {
   tracer.origins.set(plain->unsafe_storage().unsafeGetStorageImpl(), data_of(plain),

@@ -3,8 +3,8 @@
 //
 // Each block of threads sums up elements index, index + all threads, …, in Double and in an order
 // that the launch alone decides, and writes how many are finite, their sum, the sum of their
-// squares and the largest magnitude to out[4 * block]. The first block writes the elements at the
-// places behind that of all blocks.
+// squares, how many are 0 and the largest magnitude to out[5 * block]. The first block writes the
+// elements at the places behind that of all blocks.
 #pragma once
 
 namespace dtypecheck {
@@ -53,9 +53,9 @@ __device__ double element(const Arguments& all, long long index) {
 }
 
 extern "C" __global__ void digest(Arguments all) {
-  __shared__ double sums[4][256];
+  __shared__ double sums[5][256];
   const int thread = threadIdx.x;
-  double finite = 0, sum = 0, squares = 0, largest = 0;
+  double finite = 0, sum = 0, squares = 0, largest = 0, zeros = 0;
   const long long step = (long long)gridDim.x * blockDim.x;
   for (long long i = (long long)blockIdx.x * blockDim.x + thread; i < all.count; i += step) {
     const double value = element(all, i);
@@ -65,20 +65,21 @@ extern "C" __global__ void digest(Arguments all) {
     squares += value * value;
     const double size = value < 0 ? -value : value;
     if (size > largest) largest = size;
+    if (size == 0) zeros += 1;
   }
-  sums[0][thread] = finite, sums[1][thread] = sum, sums[2][thread] = squares, sums[3][thread] = largest;
+  sums[0][thread] = finite, sums[1][thread] = sum, sums[2][thread] = squares, sums[3][thread] = zeros, sums[4][thread] = largest;
   for (int half = blockDim.x / 2; half > 0; half /= 2) {
     __syncthreads();
     if (thread >= half) continue;
-    for (int i = 0; i < 3; ++i) sums[i][thread] += sums[i][thread + half];
-    if (sums[3][thread + half] > sums[3][thread]) sums[3][thread] = sums[3][thread + half];
+    for (int i = 0; i < 4; ++i) sums[i][thread] += sums[i][thread + half];
+    if (sums[4][thread + half] > sums[4][thread]) sums[4][thread] = sums[4][thread + half];
   }
   __syncthreads();
   if (thread == 0)
-    for (int i = 0; i < 4; ++i) all.out[4 * blockIdx.x + i] = sums[i][0];
+    for (int i = 0; i < 5; ++i) all.out[5 * blockIdx.x + i] = sums[i][0];
   if (blockIdx.x == 0)
     for (int i = thread; i < all.places; i += blockDim.x)
-      all.out[4 * gridDim.x + i] = element(all, (long long)((double)all.count / all.places * i));
+      all.out[5 * gridDim.x + i] = element(all, (long long)((double)all.count / all.places * i));
 }
 )cuda";
 

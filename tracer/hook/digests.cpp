@@ -153,9 +153,17 @@ void read_places(const c10::TensorImpl* impl, double* places) {
 void add(DigestSums& sums, double value) {
   if (!std::isfinite(value)) return;
   ++sums.finite;
+  sums.zeros += value == 0 ? 1 : 0;
   sums.sum += value;
   sums.squares += value * value;
   sums.largest = std::max(sums.largest, std::fabs(value));
+}
+
+template <typename Number>
+DigestSums sums_of(const Number* data, int64_t count) {
+  DigestSums sums;
+  for (int64_t i = 0; i < count; ++i) add(sums, static_cast<double>(data[i]));
+  return sums;
 }
 
 template <typename Number>
@@ -163,10 +171,7 @@ DigestSums sums_of(const c10::TensorImpl* impl) {
   DigestSums sums;
   const auto* data = reinterpret_cast<const Number*>(first_byte(impl));
   const int64_t count = impl->numel();
-  if (impl->is_contiguous()) {
-    for (int64_t i = 0; i < count; ++i) add(sums, static_cast<double>(data[i]));
-    return sums;
-  }
+  if (impl->is_contiguous()) return sums_of(data, count);
   // In the order of the sizes, so that strides change nothing, not even how sums are rounded.
   const auto sizes = impl->sizes();
   const auto strides = impl->strides();
@@ -393,6 +398,19 @@ bool start_digests(const char* options) {
   }
   std::sort(digest_steps->listed.begin(), digest_steps->listed.end());
   return true;
+}
+
+bool digest_sums(const c10::TensorImpl* impl, DigestSums& sums) {
+  if (!impl->device().is_cpu() || !is_digested(impl)) return false;
+  return with_type(dtype_of(impl), [&](auto number) { sums = sums_of<decltype(number)>(impl); });
+}
+
+DigestSums digest_sums(uint8_t dtype, const char* data, int64_t count) {
+  DigestSums sums;
+  with_type(dtype, [&](auto number) {
+    sums = sums_of(reinterpret_cast<const decltype(number)*>(data), count);
+  });
+  return sums;
 }
 
 void digest_operands(ThreadState* state, const Frame& frame,

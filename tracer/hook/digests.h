@@ -4,6 +4,7 @@
 
 #include <vector>
 
+#include "tracer/hook/gpu_digests.h"
 #include "tracer/hook/thread_state.h"
 #include "tracer/hook/torch_compat.h"
 
@@ -18,6 +19,11 @@ void digest_operands(ThreadState* state, const Frame& frame,
                      c10::ArrayRef<const c10::IValue> inputs);
 void digest_results(ThreadState* state, const Frame& frame,
                     const std::vector<c10::IValue>& outputs);
+
+// All of a strided tensor of the CPU; false for one that has no digest.
+bool digest_sums(const c10::TensorImpl* impl, DigestSums& sums);
+// Of elements without gaps.
+DigestSums digest_sums(uint8_t dtype, const char* data, int64_t count);
 
 void forget_digests();  // another file begins
 

@@ -23,6 +23,7 @@ constexpr int kThreads = 256;  // of a block; the kernel has room for so many
 constexpr int64_t kElementsOfBlock = 4096;
 constexpr int64_t kMostBlocks = 128;
 constexpr int kMostKernelDims = 8;
+constexpr int64_t kNumbersOfBlock = 5;
 
 struct KernelArguments {
   const void* data;
@@ -144,18 +145,19 @@ KernelArguments arguments_of(const c10::TensorImpl* impl, int place_count) {
 
 DigestSums sum_up(const double* of_blocks, int64_t blocks) {
   DigestSums sums;
-  for (int64_t block = 0; block < blocks; ++block, of_blocks += 4) {
+  for (int64_t block = 0; block < blocks; ++block, of_blocks += kNumbersOfBlock) {
     sums.finite += static_cast<uint64_t>(of_blocks[0]);
     sums.sum += of_blocks[1];
     sums.squares += of_blocks[2];
-    sums.largest = std::max(sums.largest, of_blocks[3]);
+    sums.zeros += static_cast<uint64_t>(of_blocks[3]);
+    sums.largest = std::max(sums.largest, of_blocks[4]);
   }
   return sums;
 }
 
 }  // namespace
 
-bool digest_on_gpu(const c10::TensorImpl* impl, int place_count, DigestLook look) {
+bool digest_on_gpu(const c10::TensorImpl* impl, int place_count, DigestLook look, bool may_wait) {
   if (digest_kernels->why_not || (!impl->is_contiguous() && impl->dim() > kMostKernelDims))
     return false;
   KernelArguments arguments = arguments_of(impl, place_count);
@@ -173,10 +175,10 @@ bool digest_on_gpu(const c10::TensorImpl* impl, int place_count, DigestLook look
   const auto look_at_place = [blocks, look = std::move(look)](const char* place) {
     if (digest_kernels->why_not) return;
     const auto* numbers = reinterpret_cast<const double*>(place);
-    look(sum_up(numbers, blocks), numbers + 4 * blocks);
+    look(sum_up(numbers, blocks), numbers + kNumbersOfBlock * blocks);
   };
-  const size_t bytes = static_cast<size_t>(4 * blocks + place_count) * sizeof(double);
-  return put_sample(device, bytes, "cuLaunchKernel", put, look_at_place, /*may_wait=*/true) &&
+  const size_t bytes = static_cast<size_t>(kNumbersOfBlock * blocks + place_count) * sizeof(double);
+  return put_sample(device, bytes, "cuLaunchKernel", put, look_at_place, may_wait) &&
          !digest_kernels->why_not;
 }
 

@@ -16,7 +16,7 @@ namespace tracer {
 
 // Of the finite elements.
 struct DigestSums {
-  uint64_t finite = 0;
+  uint64_t finite = 0, zeros = 0;
   double sum = 0, squares = 0, largest = 0;
 };
 
@@ -24,9 +24,10 @@ struct DigestSums {
 using DigestLook = std::function<void(const DigestSums& sums, const double* places)>;
 
 // Of a strided tensor on a CUDA device with elements, of a dtype that has digests. Where the pinned
-// memory is full it waits for a moment. False: it has none, for the stream is captured, or there is
-// no NVRTC (why_no_gpu_digests()).
-bool digest_on_gpu(const c10::TensorImpl* impl, int place_count, DigestLook look);
+// memory is full it waits for a moment, where it may. False: it has none, for the stream is
+// captured, or there is no NVRTC (why_no_gpu_digests()).
+bool digest_on_gpu(const c10::TensorImpl* impl, int place_count, DigestLook look,
+                   bool may_wait = true);
 
 const char* why_no_gpu_digests();  // null: nothing is known to forbid them
 

@@ -16,6 +16,7 @@
 #include "tracer/hook/facts.h"
 #include "tracer/hook/gpu_samples.h"
 #include "tracer/hook/gpu_work.h"
+#include "tracer/hook/health.h"
 #include "tracer/hook/looking.h"
 #include "tracer/hook/op_table.h"
 #include "tracer/hook/phases.h"
@@ -54,6 +55,7 @@ void forget_file() {
   forget_messages();
   forget_values();
   forget_digests();
+  forget_health();
   forget_facts();
   forget_requests();
   forget_weight_moves();
@@ -84,6 +86,7 @@ void read_options(const char* options) {
   tracer.options.steady = has_option(options, "steady");
   tracer.options.check_values = has_option(options, "check-values");
   tracer.options.values = start_digests(options);
+  tracer.options.health = start_health(options);
   tracer.options.fix = has_option(options, "fix");
   tracer.options.keep_going = tracer.options.fix || has_option(options, "keep-going");
   tracer.options.nudge = has_option(options, "nudge");
@@ -110,6 +113,7 @@ void fill_header() {
                 tracer.python ? python::version() : "");
   header->flags = tracer.options.check_values ? trace::kFlagValuesChecked : 0;
   if (tracer.options.values) header->flags |= trace::kFlagValues;
+  if (tracer.options.health) header->flags |= trace::kFlagHealth;
   if (tracer.options.keep_going && keep_going::on.load())
     header->flags |= tracer.options.fix ? trace::kFlagFix : trace::kFlagKeepGoing;
   header->rank = rank_of_process();
@@ -190,6 +194,7 @@ void write_what_is_left() {
   finish_samples();
   settle_shadows(/*at_end=*/true);
   write_weight_moves();
+  write_health();
 }
 
 void on_exit() {

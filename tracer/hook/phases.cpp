@@ -11,6 +11,7 @@
 #include "tracer/hook/facts.h"
 #include "tracer/hook/gpu_samples.h"
 #include "tracer/hook/gpu_work.h"
+#include "tracer/hook/health.h"
 #include "tracer/hook/looking.h"
 #include "tracer/hook/pretended.h"
 #include "tracer/hook/shadows.h"
@@ -52,7 +53,7 @@ void steady_after(uint32_t step) {
   const bool was_new = tracer.new_signatures.exchange(0) != 0;
   const uint32_t quiet = was_new ? 0 : quiet_steps.load() + 1;
   if (!is_looking()) {
-    if (step % kLookEvery == 0) look(true);
+    if (step % kLookEvery == 0 || is_health_step(step + 1)) look(true);
     return;
   }
   quiet_steps.store(quiet);
@@ -77,6 +78,7 @@ void count_step() {
 void begin_next_step() {
   const uint32_t step = tracer.step.fetch_add(1) + 1;
   scopes_in_step.store(0);
+  note_health_step(step);
   end_after_last_step();
   if (tracer.options.leave_after != 0 && step >= tracer.options.leave_after) suspend("");
   if (tracer.options.steady) steady_after(step);

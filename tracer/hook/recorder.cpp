@@ -14,6 +14,7 @@
 #include "platform/hash.h"
 #include "tracer/hook/describe.h"
 #include "tracer/hook/digests.h"
+#include "tracer/hook/health.h"
 #include "tracer/hook/looking.h"
 #include "tracer/hook/phases.h"
 #include "tracer/hook/shadows.h"
@@ -282,6 +283,7 @@ void on_op_start(ThreadState* state, const at::RecordFunction& fn) {
   if (frame.signature && may_have_shadow(frame, parent)) begin_shadow(state, frame, fn, inputs);
   if (tracer.options.values && frame.signature && (!parent || !parent->op))
     digest_operands(state, frame, inputs);
+  if (tracer.options.health && frame.signature) note_health_operands(state, frame, inputs);
   if (op->writes_first_tensor && frame.phase == static_cast<uint8_t>(Phase::kOptimizer) &&
       frame.signature)
     look_at_weights(state, frame, inputs);
@@ -307,6 +309,7 @@ void on_op_end(ThreadState* state, const at::RecordFunction& fn) {
     describe_results(state, frame.signature, outputs);
   for (const c10::IValue& value : outputs) remember_origin(frame, value);
   if (tracer.options.values) digest_results(state, frame, outputs);
+  if (tracer.options.health) note_health_results(state, frame, outputs);
   if (frame.op->reads_results || tracer.looks.load(std::memory_order_relaxed))
     look_at_results(state, frame, outputs);
   if (frame.is_shadowed) end_shadow(state, frame, fn);

@@ -2,6 +2,9 @@
 // first sight.
 #include "tracer/hook/sites.h"
 
+#include <mutex>
+#include <vector>
+
 #include "tracer/hook/describe.h"
 #include "tracer/hook/facts.h"
 #include "tracer/hook/tracer.h"
@@ -39,6 +42,18 @@ uint32_t write_address(uint64_t address, uint32_t caller) {
   return record->id;
 }
 
+struct SiteModules {
+  std::mutex mutex;
+  std::vector<uint32_t> of;  // site's id - 1
+};
+SiteModules* site_modules = new SiteModules;
+
+void note_module(uint32_t id, uint32_t module) {
+  const std::lock_guard<std::mutex> lock(site_modules->mutex);
+  if (site_modules->of.size() < id) site_modules->of.resize(id);
+  site_modules->of[id - 1] = module;
+}
+
 uint32_t write_record(uint32_t line, uint32_t inner, uint32_t module, uint32_t module_class,
                       uint32_t caller) {
   auto* record = tracer.file.reserve<trace::SiteRecord>(trace::Kind::kSite);
@@ -49,6 +64,7 @@ uint32_t write_record(uint32_t line, uint32_t inner, uint32_t module, uint32_t m
   record->module_class = module_class;
   record->caller = caller;
   tracer.file.commit(record->header);
+  if (tracer.options.health && module) note_module(record->id, module);
   return record->id;
 }
 
@@ -125,7 +141,13 @@ uint32_t write_refusal_site(const python::Site& site) {
   return write_python_site(site, write_line(site.line), native, 0);
 }
 
+uint32_t module_of_site(uint32_t id) {
+  const std::lock_guard<std::mutex> lock(site_modules->mutex);
+  return id == 0 || id > site_modules->of.size() ? 0 : site_modules->of[id - 1];
+}
+
 void forget_sites() {
+  site_modules = new SiteModules;  // the old one may have been locked by a thread that is no more
   tracer.sites.clear();
   tracer.lines.clear();
   mappings_written.clear();

@@ -24,6 +24,9 @@ uint32_t site_here(ThreadState* state, Expected* expected = nullptr);
 // that of the extension, if one throws.
 uint32_t write_refusal_site(const python::Site& site);
 
+// The name of the module that a site lies in, as a string's id; 0: outside of modules.
+uint32_t module_of_site(uint32_t id);
+
 // In a forked child: nothing was written yet.
 void forget_sites();
 

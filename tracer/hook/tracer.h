@@ -19,6 +19,7 @@ struct Options {
   bool steady = false;
   bool check_values = false;
   bool values = false;      // digests of them
+  bool health = false;      // numbers of modules over the run
   bool keep_going = false;  // with fix as well: both stand in the dispatcher
   bool fix = false;
   bool draws = false;           // random numbers are recorded, or another run's are given

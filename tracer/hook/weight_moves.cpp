@@ -17,6 +17,7 @@
 #include "tracer/hook/describe.h"
 #include "tracer/hook/facts.h"
 #include "tracer/hook/gpu_samples.h"
+#include "tracer/hook/health.h"
 #include "tracer/hook/looking.h"
 #include "tracer/hook/tracer.h"
 
@@ -38,7 +39,8 @@ struct Weight {
   uint32_t step = 0;   // whose write is not summed up yet; 0: none
   uint32_t asked = 0;  // the last step whose samples were asked for, on a GPU
   Bits first{}, before{}, after{};
-  uint32_t tried = 0, ever_tried = 0;  // a bit an element: its gradient is not 0
+  uint32_t tried = 0, ever_tried = 0;     // a bit an element: its gradient is not 0
+  uint32_t last_step = 0, last_lost = 0;  // that was summed up
 };
 
 struct Sums {
@@ -173,7 +175,7 @@ void for_first_tensors(const Frame& frame, c10::ArrayRef<const c10::IValue> inpu
 }
 
 bool looks_at_step(uint32_t step) {
-  return step <= kEveryWeightStepUntil || step % kEveryWeightStepUntil == 0;
+  return step <= kEveryWeightStepUntil || step % kEveryWeightStepUntil == 0 || is_health_step(step);
 }
 
 int count_bits(uint32_t bits) { return __builtin_popcount(bits); }
@@ -195,14 +197,16 @@ double half_gap(uint16_t bits, uint8_t dtype) {
 void sum_up(Weight& weight) {
   Sums& sums = moves->sums[is_half(weight.dtype) ? 0 : 1];
   sums.steps += weight.step != sums.last_step ? 1 : 0;
-  sums.last_step = weight.step;
+  sums.last_step = weight.last_step = weight.step;
   weight.step = 0;
+  weight.last_lost = 0;
   sums.zero += weight.count - count_bits(weight.tried);
   sums.updates += count_bits(weight.tried);
   for (int i = 0; i < weight.count; ++i) {
     if (!(weight.tried >> i & 1)) continue;
     const uint16_t before = weight.before[i], after = weight.after[i];
     sums.lost += before == after ? 1 : 0;
+    weight.last_lost += before == after ? 1 : 0;
     const double by = before == after
                           ? half_gap(before, weight.dtype)
                           : std::fabs(number(after, weight.dtype) - number(before, weight.dtype));
@@ -386,6 +390,15 @@ void look_at_written(const Frame& frame) {
   }
   written->op = nullptr;
   written->weights.clear();
+}
+
+void add_last_moves(const c10::TensorImpl* weight, uint32_t step, uint64_t& updates,
+                    uint64_t& lost) {
+  const std::lock_guard<std::mutex> lock(moves->mutex);
+  const Weight* known = find_weight(weight);
+  if (!known || known->last_step != step) return;
+  updates += count_bits(known->tried);
+  lost += known->last_lost;
 }
 
 void note_weight_moves() {

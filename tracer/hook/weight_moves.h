@@ -21,6 +21,11 @@ void look_at_weights(ThreadState* state, const Frame& frame,
                      c10::ArrayRef<const c10::IValue> inputs);
 void look_at_written(const Frame& frame);
 
+// Of a weight in 16 bits, in this step: elements that had a gradient, and those that it left as
+// they were.
+void add_last_moves(const c10::TensorImpl* weight, uint32_t step, uint64_t& updates,
+                    uint64_t& lost);
+
 void note_weight_moves();                // a step is over
 void write_weight_moves();               // the run is
 void note_optimizer(const char* scope);  // "Optimizer.step#AdamW.step"
