@@ -21,7 +21,8 @@ bool is_continued_by(const Process& before, const Process& process) {
                                    : before.started_unix_ns < process.started_unix_ns;
 }
 
-using RowKey = std::tuple<int, HealthRole, Dtype, std::string>;  // rank, …, place
+// Rank, role, dtype, place, and which one of those of a process: a line may have several.
+using RowKey = std::tuple<int, HealthRole, Dtype, std::string, uint32_t>;
 
 }  // namespace
 
@@ -33,8 +34,9 @@ std::string place_of(const HealthRow& row, const Run& run) {
   if (!row.module.empty()) return row.module;
   const OpCall* call = run.call(row.call);
   if (call == nullptr || call->site.line.file.empty()) return "unnamed";
+  const std::string op = call->op.substr(call->op.rfind(':') + 1);
   return std::filesystem::path(call->site.line.file).filename().string() + ":" +
-         std::to_string(call->site.line.line);
+         std::to_string(call->site.line.line) + " (" + op + ")";
 }
 
 Health health_of(const Run& run) {
@@ -58,11 +60,13 @@ Health health_of(const Run& run) {
     health.steps.push_back(step);
   }
   std::map<RowKey, size_t> known;
+  std::map<std::pair<uint32_t, RowKey>, uint32_t> alike;  // by process
   for (const HealthRow& row : run.health) {
     const int rank = run.processes[row.process].rank;
     // Two lines outside of modules are two rows, whatever they are called by.
-    const auto [at, is_new] =
-        known.emplace(RowKey{rank, row.role, row.dtype, place_of(row, run)}, health.rows.size());
+    RowKey key{rank, row.role, row.dtype, place_of(row, run), 0};
+    std::get<uint32_t>(key) = alike[{row.process, key}]++;
+    const auto [at, is_new] = known.emplace(key, health.rows.size());
     if (is_new) {
       health.rows.push_back(row);
       health.rows.back().points.clear();

@@ -57,7 +57,7 @@ struct Health {
 };
 Health health_of(const Run& run);
 
-// "unet.mid_block"; of a row outside of modules "train.py:41".
+// "unet.mid_block"; of a row outside of modules "train.py:41 (mul)".
 std::string place_of(const HealthRow& row, const Run& run);
 
 }  // namespace dtypecheck

@@ -20,7 +20,8 @@ namespace dtypecheck::reports {
 namespace {
 
 constexpr size_t kMostModules = 300;
-constexpr double kWidth = 168, kHeight = 30;  // of a cell's picture
+constexpr size_t kFewModules = 12;  // of more, those nearest to the end of their dtype come first
+constexpr double kWidth = 168, kHeight = 40;  // of a cell's picture
 constexpr double kLeast = 0x1p-24, kMost = 65504;
 constexpr std::array kRoles = {HealthRole::kActivation, HealthRole::kGradient, HealthRole::kWeight,
                                HealthRole::kState};
@@ -31,10 +32,27 @@ struct ModuleHealth {
   double nearest = 0;  // share of the way, in powers of two, to the end of a dtype
 };
 
-double height_of(double largest) {
-  const double share =
-      std::log2(std::clamp(largest, kLeast, kMost) / kLeast) / std::log2(kMost / kLeast);
-  return 1 + (kHeight - 2) * (1 - share);
+// Of the numbers in a column.
+struct Scale {
+  double least = kMost, most = kMost;
+
+  void take(double largest) {
+    if (largest > 0) least = std::min(least, std::max(largest, kLeast));
+    most = std::max(most, largest);
+  }
+  double height_of(double largest) const {
+    if (least >= most) return kHeight / 2;
+    const double share =
+        std::log2(std::clamp(largest, least, most) / least) / std::log2(most / least);
+    return 1 + (kHeight - 2) * (1 - share);
+  }
+};
+
+std::string number_of(double number) {
+  const bool is_short = number == 0 || (number >= 0.001 && number < 1000);
+  return is_short                         ? fmt::format("{:.3g}", number)
+         : number >= 1000 && number < 1e6 ? grouped(static_cast<uint64_t>(number))
+                                          : fmt::format("{:.1e}", number);
 }
 
 // Of a row: 1 at the end of its dtype.
@@ -83,6 +101,9 @@ class Map {
       first_ = std::min(first_, step.step);
       last_ = std::max(last_, step.step);
     }
+    for (const HealthRow& row : health.rows) {
+      for (const HealthPoint& point : row.points) scales_[row.role].take(point.largest);
+    }
     resumed_at_ = health.resumed_at;
   }
 
@@ -106,6 +127,8 @@ class Map {
                            : 2 + (kWidth - 4) * (step - first_) / double(last_ - first_);
   }
 
+  const Scale& scale_of(const HealthRow& row) const { return scales_.at(row.role); }
+
   void cell(HealthRole role, const std::vector<const HealthRow*>& rows) {
     html_.open("svg", "",
                {{"viewBox", fmt::format("0 0 {} {}", kWidth, kHeight)},
@@ -128,7 +151,8 @@ class Map {
 
   void line(const HealthRow& row) {
     if (narrow_range(row.dtype) != nullptr) {
-      const std::string y = fmt::format("{:.1f}", height_of(narrow_range(row.dtype)->largest));
+      const std::string y =
+          fmt::format("{:.1f}", scale_of(row).height_of(narrow_range(row.dtype)->largest));
       html_
           .open("line", "end",
                 {{"x1", "0"}, {"x2", fmt::format("{}", kWidth)}, {"y1", y}, {"y2", y}})
@@ -137,7 +161,7 @@ class Map {
     std::string points;
     for (const HealthPoint& point : row.points)
       points += fmt::format("{}{:.1f},{:.1f}", points.empty() ? "" : " ", x_of(point.step),
-                            height_of(point.largest));
+                            scale_of(row).height_of(point.largest));
     html_.open("polyline", dtype_class(DtypeSet(row.dtype)), {{"points", points}})
         .close("polyline");
     for (const HealthPoint& point : row.points) {
@@ -151,7 +175,7 @@ class Map {
     html_
         .open("circle", dtype_class(DtypeSet(row.dtype)),
               {{"cx", fmt::format("{:.1f}", x_of(row.points.front().step))},
-               {"cy", fmt::format("{:.1f}", height_of(row.points.front().largest))},
+               {"cy", fmt::format("{:.1f}", scale_of(row).height_of(row.points.front().largest))},
                {"r", "1.5"}})
         .close("circle");
   }
@@ -161,8 +185,8 @@ class Map {
     const HealthPoint& last = row.points.back();
     html_.open("p").element("span", dtype_class(DtypeSet(row.dtype)), dtype_name(row.dtype));
     html_.text(row.points.size() == 1
-                   ? fmt::format(" {:.3g}", last.largest)
-                   : fmt::format(" {:.3g} to {:.3g}", first.largest, last.largest));
+                   ? " " + number_of(last.largest)
+                   : fmt::format(" {} to {}", number_of(first.largest), number_of(last.largest)));
     if (last.zero >= 0.01) {
       html_.element("span", "quiet",
                     fmt::format(", {:.0f} % {}", 100 * last.zero,
@@ -180,13 +204,14 @@ class Map {
   HtmlWriter& html_;
   uint32_t first_ = UINT32_MAX, last_ = 0;
   std::vector<uint32_t> resumed_at_;
+  std::map<HealthRole, Scale> scales_;
 };
 
 std::string summary_of(const Health& health, const Map& map) {
   std::string text = fmt::format(
-      "The largest number of each kind in {} between step {} and {}. All lines have one scale, "
-      "from 6e-8 at "
-      "the bottom to 65504, where Half ends, at the top.",
+      "The largest number of each kind in {} between step {} and {}. The lines of a column have "
+      "one scale; the "
+      "broken line is the end of Half, 65504, and a red one a step with NaN or infinities.",
       counted(health.steps.size(), "step"), grouped(map.first()), grouped(map.last()));
   const HealthStep& last = health.steps.back();
   if (last.scale > 0) {
@@ -199,6 +224,14 @@ std::string summary_of(const Health& health, const Map& map) {
   return text;
 }
 
+void write_table(const std::vector<ModuleHealth>& modules, const char* caption, Map& map,
+                 HtmlWriter& html) {
+  html.open_table("", caption,
+                  {"module", "activations", "gradients", "weights", "optimizer's states"});
+  for (const ModuleHealth& module : modules) map.row(module);
+  html.close_table().line();
+}
+
 }  // namespace
 
 void write_health(const Report& report, HtmlWriter& html) {
@@ -209,15 +242,24 @@ void write_health(const Report& report, HtmlWriter& html) {
   const size_t left_out = keep_most_telling(modules);
   Map map(health, html);
   html.open_section("health", "health", "Health").element("p", "", summary_of(health, map)).line();
-  html.open_table("", "The largest numbers of each module over the run",
-                  {"module", "activations", "gradients", "weights", "optimizer's states"});
-  for (const ModuleHealth& module : modules) map.row(module);
-  html.close_table();
+  if (modules.size() <= kFewModules) {
+    write_table(modules, "The largest numbers of each module over the run", map, html);
+    return void(html.close("section").line());
+  }
+  std::vector<ModuleHealth> nearest = modules;
+  std::stable_sort(
+      nearest.begin(), nearest.end(),
+      [](const ModuleHealth& a, const ModuleHealth& b) { return a.nearest > b.nearest; });
+  nearest.resize(kFewModules);
+  write_table(nearest, "The modules that come nearest to the end of their dtype", map, html);
+  html.open("details").element("summary", "", "All modules, in the order of the run").line();
+  write_table(modules, "The largest numbers of each module over the run", map, html);
   if (left_out > 0) {
     html.element("p", "quiet",
                  fmt::format("and {} whose numbers stay farther from the end of their dtype",
                              counted(left_out, "module")));
   }
+  html.close("details").line();
   html.close("section").line();
 }
 

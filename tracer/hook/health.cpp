@@ -356,7 +356,10 @@ void look_at_scale(c10::ArrayRef<const c10::IValue> inputs) {
   const auto note = [](float scale, float found) {
     const std::lock_guard<std::mutex> lock(health->mutex);
     health->scale = scale;
-    health->skipped += found != 0 ? 1 : 0;
+    if (found == 0) return;
+    ++health->skipped;
+    pace->next.store(
+        std::min(pace->next.load(), tracer.current_step()));  // to see what was infinite
   };
   if (inputs.size() < 3 || !inputs[0].isTensor() || !inputs[2].isTensor()) return;
   const c10::TensorImpl* both[] = {inputs[0].unsafeToTensorImpl(), inputs[2].unsafeToTensorImpl()};
