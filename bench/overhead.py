@@ -88,6 +88,11 @@ def measure(args: argparse.Namespace, tools: Tools, folder: Path, failed: list[s
     if "runs" in args.parts:
         with kept_going(failed, "whole runs"):
             measure_runs(args, tools, folder, results)
+    if "health" in args.parts:
+        with kept_going(failed, "--health"):
+            say(f"--health; load {load()}")
+            results["health"] = run_costs.health(tools, folder, 5 if args.quick else 60,
+                                                 1 if args.quick else 5)
     results["machine"]["load_after"] = load()
     return results
 
@@ -149,8 +154,8 @@ def main() -> None:
     parser.add_argument("--workloads", nargs="*", choices=[*PLANS, *LAUNCH_PLANS], default=small,
                         help=f"default: {' '.join(small)}")
     parser.add_argument("--mid", action="store_true", help="also the mid-size UNet, in both dtypes")
-    parser.add_argument("--parts", nargs="*", choices=("steady", "runs"),
-                        default=["steady", "runs"], help="default: both")
+    parser.add_argument("--parts", nargs="*", choices=("steady", "runs", "health"),
+                        default=["steady", "runs", "health"], help="default: all")
     parser.add_argument("--processes", type=int, default=3, metavar="N",
                         help="of each kind (default: %(default)s)")
     parser.add_argument("--long-steps", type=int, default=1000, metavar="N",

@@ -65,6 +65,22 @@ def memory(tools: Tools, folder: Path, steps: int, count: int) -> dict:
     }
 
 
+def health(tools: Tools, folder: Path, steps: int, count: int) -> dict:
+    """--health beside what tracing costs: processor time of what it adds to one step that it looks at,
+    by looking at each.
+    """
+    plain, looking = [], []
+    for turn in range(count):
+        for ended, options in ((plain, []), (looking, ["--health=1"])):
+            run_folder = folder / f"health-{turn}-{len(options)}"
+            command = tools.traced(run_folder, *options) + training(tools, folder, steps)
+            ended.append((run(command).cpu_s, trace_size(run_folder)))
+    (without_s, without_bytes), (with_s, with_bytes) = min(plain), min(looking)
+    return {"steps": steps, "cpu_s": {"without": without_s, "with": with_s},
+            "added_ms_a_look": (with_s - without_s) / steps * 1000,
+            "bytes": with_bytes - without_bytes}
+
+
 def start_up(tools: Tools, folder: Path, count: int) -> dict:
     """The median wall time in ms. "a child": each of the small programs that a traced shell starts.
     """

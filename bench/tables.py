@@ -104,6 +104,13 @@ def print_runs(results: dict) -> None:
         print(f"  {name:18} {f['untraced_ms']:9.2f} untraced {f['traced_ms']:9.2f} traced {added:+9.2f}")
 
 
+def print_health(health: dict) -> None:
+    cpu = health["cpu_s"]
+    print(f"\n{health['steps']} steps of examples/sdxl_lora/train.py, bf16, traced, with --health=1")
+    print(f"  CPU time {cpu['without']:.1f} s without, {cpu['with']:.1f} s with: {health['added_ms_a_look']:+.1f} ms for each look")
+    print(f"  trace {health['bytes']:+,} bytes")
+
+
 def print_budgets(results: dict) -> None:
     print("\nbudgets")
     for name, figure, relation, limit, unit in BUDGETS:
@@ -127,4 +134,6 @@ def print_results(results: dict) -> None:
         print_steady(results["steady"])
     if "long_run" in results:
         print_runs(results)
+    if "health" in results:
+        print_health(results["health"])
     print_budgets(results)

@@ -1,7 +1,8 @@
 """The pictures of the page, from two runs of the SDXL example: page.py DTYPECHECK, with chromium, in the Python of scripts/setup
 
 page-failing.png is a page from its head to its steps, page-finding.png its finding, page-clean.png a clean run's to its cast bill;
-page-apart.png is two runs of another program, of which one has another epsilon.
+page-apart.png is two runs of another program, of which one has another epsilon; page-health.png the map of a LoRA's health, of which one layer
+grows until it overflows.
 """
 
 import io
@@ -20,6 +21,7 @@ TRAIN = ["train.py", "--model", "tiny/model", "--data", "tiny/images", "--output
 RUNS = {"failing": ["--max_train_steps", "3", "--unet_dtype", "float16"],
         "clean": ["--max_train_steps", "4", "--mixed_precision", "bf16", "--train_text_encoder"]}
 PARTING = HERE.parents[1] / "tests" / "tracer" / "programs" / "parting.py"
+GROWING = PARTING.with_name("growing_lora.py")
 APART = {"before": "plain", "after": "eps"}
 WIDTH = 1240
 
@@ -38,6 +40,13 @@ def page_of_two(tool, folder):
                        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     subprocess.run([tool, "diff", *APART, "--format", "html", "-o", "apart.html"], cwd=folder)
     return folder / "apart.html"
+
+
+def page_of_health(tool, folder):
+    subprocess.run([tool, "trace", "--health", "--no-report", "--out", "health", "--", "python", "growing_lora.py", "tiny/model", "360", "cpu"],
+                   cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    subprocess.run([tool, "report", "health", "--format", "html", "-o", "health.html", "--fail-on", "never"], cwd=folder, check=True)
+    return folder / "health.html"
 
 
 def browser():
@@ -68,7 +77,7 @@ def main(tool):
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
         subprocess.run([sys.executable, EXAMPLE / "make_tiny_sdxl.py", folder / "tiny"], check=True, stdout=subprocess.DEVNULL)
-        for program in (EXAMPLE / "train.py", PARTING):
+        for program in (EXAMPLE / "train.py", PARTING, GROWING):
             (folder / program.name).write_bytes(program.read_bytes())
         page = browser()
         try:
@@ -78,6 +87,8 @@ def main(tool):
             png = whole(page, page_of(tool, folder, "clean"))
             save(png, "clean", end_of(page, "#casts"))
             save(whole(page, page_of_two(tool, folder)), "apart")
+            whole(page, page_of_health(tool, folder))
+            save(page.find_element(By.CSS_SELECTOR, "#health").screenshot_as_png, "health")
         finally:
             page.quit()
 
