@@ -67,6 +67,16 @@ double nearness(const HealthRow& row) {
   return nearest;
 }
 
+// Of the ranks of a run one, that comes nearest, in each dtype.
+void keep_nearest(std::vector<const HealthRow*>& rows, const HealthRow& row) {
+  for (const HealthRow*& known : rows) {
+    if (known->dtype != row.dtype) continue;
+    if (nearness(row) > nearness(*known)) known = &row;
+    return;
+  }
+  rows.push_back(&row);
+}
+
 std::vector<ModuleHealth> modules_of(const Report& report, const Health& health) {
   std::vector<ModuleHealth> modules;
   std::map<std::string, size_t> known;
@@ -76,7 +86,7 @@ std::vector<ModuleHealth> modules_of(const Report& report, const Health& health)
     const auto [at, is_new] = known.emplace(name, modules.size());
     if (is_new) modules.push_back({name, {}, 0});
     ModuleHealth& module = modules[at->second];
-    module.rows[row.role].push_back(&row);
+    keep_nearest(module.rows[row.role], row);
     module.nearest = std::max(module.nearest, nearness(row));
   }
   return modules;
@@ -131,8 +141,7 @@ class Map {
 
   void cell(HealthRole role, const std::vector<const HealthRow*>& rows) {
     html_.open("svg", "",
-               {{"viewBox", fmt::format("0 0 {} {}", kWidth, kHeight)},
-                {"width", fmt::format("{}", kWidth)},
+               {{"width", fmt::format("{}", kWidth)},
                 {"height", fmt::format("{}", kHeight)},
                 {"aria-hidden", "true"}});
     for (const uint32_t step : resumed_at_) vertical(x_of(step), "resumed");

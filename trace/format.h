@@ -490,8 +490,8 @@ struct HealthRowRecord {
 static_assert(sizeof(HealthRowRecord) == 32, "");
 
 // With the health of a run: what its rows were in one step. All but the number of points changes:
-// once these records are as many as may be, every second one is used again for a later step, and
-// its step is 0 meanwhile. They are in no order.
+// once these records are as many as may be, some are used again for later steps, and the step of
+// such a one is 0 meanwhile. They are in no order.
 struct HealthSampleRecord {
   RecordHeader header;
   uint32_t point_count;  // room for as many; rows that came later have none

@@ -11,12 +11,13 @@ import subprocess
 import sys
 
 TAGS = set("""html head meta title style body nav main header section article script p h1 h2 h3 h4 ul ol li
-    dl dt dd span a b code pre del ins div table caption thead tbody tr th td details summary svg rect""".split())
+    dl dt dd span a b code pre del ins div table caption thead tbody tr th td details summary svg rect line
+    polyline circle""".split())
 ATTRIBUTES = {"html": {"lang"}, "meta": {"charset", "http-equiv", "content", "name"},
               "script": {"type", "id"}, "nav": {"aria-label"}, "header": {"id"}, "section": {"id"},
               "a": {"href", "aria-label"}, "details": {"open"}, "th": {"scope"},
               "div": {"tabindex", "role", "aria-label"}, "svg": {"width", "height", "aria-hidden"},
-              "rect": {"width", "height", "rx"},
+              "rect": {"width", "height", "rx"}, "line": {"x1", "x2", "y1", "y2"}, "polyline": {"points"}, "circle": {"cx", "cy", "r"},
               "article": {"id", "data-rule", "data-severity", "data-phase", "data-module", "data-dtypes"}}
 OPEN_ENDED = {"meta"}
 

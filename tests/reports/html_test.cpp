@@ -54,6 +54,65 @@ TEST_CASE("a page about source has no steps and no op calls, and notes further p
   CHECK_THAT(shown, Contains("scale.cpp:7</span> x is read here"));
 }
 
+static size_t count_of(const std::string& text, const std::string& part) {
+  size_t count = 0;
+  for (size_t at = text.find(part); at != text.npos; at = text.find(part, at + 1)) ++count;
+  return count;
+}
+
+static std::string health_of_page(const reports::Report& report) {
+  const std::string page = written(report, "html");
+  const size_t begin = page.find("id=\"health\"");
+  return begin == page.npos ? "" : page.substr(begin, page.find("</section>", begin) - begin);
+}
+
+TEST_CASE("the health of a run is a line for each of its rows, without a script") {
+  const Case made = load_case("half_float_addmm");
+  CHECK(health_of_page(*made.report).empty());
+  Run& run = *made.run;
+  run.health_steps = {{0, 1, 0, 0, 65536}, {0, 9, 2, 0, 1024}};
+  run.health = {
+      {0,
+       HealthRole::kActivation,
+       Dtype::kHalf,
+       "net.<b>mid",
+       1,
+       {{1, 12, 0, 0}, {9, 25600, 0.5, 0}}},
+      {0, HealthRole::kGradient, Dtype::kFloat, "net.<b>mid", 1, {{9, 2e-6, 0, 1 / 255.0}}},
+      {0, HealthRole::kWeight, Dtype::kBFloat16, "net.<b>mid", 1, {{1, 1, 0, 0}, {9, 1, 1, 0}}},
+      {0, HealthRole::kState, Dtype::kFloat, "net.last", 1, {}}};
+  const std::string shown = health_of_page(*made.report);
+  CHECK_THAT(shown, Contains("net.&lt;b&gt;mid") && !Contains("net.last") && !Contains("<script"));
+  CHECK_THAT(shown,
+             Contains("12 to 25,600") && Contains("50 % are 0") && Contains("100 % did not move"));
+  CHECK_THAT(shown, Contains("2.0e-06") && Contains("under 1 % NaN or infinite"));
+  CHECK_THAT(shown, Contains("scaled by 65536 at first and by 1024 at last; 2 steps left out"));
+  CHECK(count_of(shown, "<polyline") == 3);
+  CHECK(count_of(shown, "class=\"beyond\"") == 1);
+  CHECK(count_of(shown, "class=\"end\"") == 1);
+  CHECK(count_of(shown, "<details") == 0);
+}
+
+TEST_CASE("of many modules those come first that are nearest to the end of their dtype") {
+  const Case made = load_case("half_float_addmm");
+  Run& run = *made.run;
+  run.health_steps = {{0, 1, 0, 0, 0}};
+  for (int i = 0; i < 400; ++i) {
+    run.health.push_back({0,
+                          HealthRole::kActivation,
+                          Dtype::kHalf,
+                          "net." + std::to_string(i),
+                          1,
+                          {{1, 10.0 + (i * 7 % 400), 0, 0}}});
+  }
+  const std::string shown = health_of_page(*made.report);
+  const size_t all = shown.find("<details");
+  CHECK(count_of(shown.substr(0, all), "<polyline") == 12);
+  CHECK_THAT(shown.substr(0, all), Contains("net.57<") && !Contains("net.0<"));  // 7 * 57 = 399
+  CHECK(count_of(shown.substr(all), "<polyline") == 300);
+  CHECK_THAT(shown, Contains("and 100 modules whose numbers stay farther"));
+}
+
 TEST_CASE("op calls are all in the data, in as few bytes as a column needs") {
   const Case made = large_case(20000);
   const std::string page = written(*made.report, "html");

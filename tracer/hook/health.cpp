@@ -381,15 +381,26 @@ void look_at_scale(c10::ArrayRef<const c10::IValue> inputs) {
               });
 }
 
-// Every second one, in the order of the steps, makes room for later ones, which are further apart.
+// Every second one makes room for later ones: of those in the first quarter of the steps, for
+// growth is seen in the others; where these are few of all, and the next ones are then further
+// apart.
 void thin_out() {
+  constexpr size_t kFewOld = 6;
   std::vector<trace::HealthSampleRecord*>& all = health->samples;
+  if (all.empty()) return;
   std::sort(all.begin(), all.end(), [](const auto* a, const auto* b) { return a->step < b->step; });
+  const uint32_t last = all.back()->step;
+  const auto is_old = [last](const auto* sample) { return sample->step < last / 4; };
+  const auto old = static_cast<size_t>(std::count_if(all.begin(), all.end(), is_old));
+  const bool is_of_all = old < kFewOld;
+  const size_t end = is_of_all ? all.size() : old;
   std::vector<trace::HealthSampleRecord*> kept;
-  for (size_t i = 0; i < all.size(); ++i) (i % 2 == 0 ? kept : health->free).push_back(all[i]);
+  for (size_t i = 0; i < all.size(); ++i)
+    (i % 2 == 0 || i >= end ? kept : health->free).push_back(all[i]);
   for (trace::HealthSampleRecord* sample : health->free)
     __atomic_store_n(&sample->step, 0, __ATOMIC_RELEASE);
   all = std::move(kept);
+  if (!is_of_all) return;
   if (pace->every) pace->every = std::min(pace->every * 2, 1u << 30);
   pace->percent = std::min(pace->percent * 2, 100u);
 }
@@ -461,13 +472,12 @@ bool is_health_step(uint32_t step) {
 
 void note_health_operands(ThreadState* state, const Frame& frame,
                           c10::ArrayRef<const c10::IValue> inputs) {
-  const bool updates_scale = frame.op->name == "aten::_amp_update_scale_";
   const bool steps = frame.phase == static_cast<uint8_t>(Phase::kOptimizer);
   const uint32_t step = tracer.current_step();
-  if (!updates_scale && !(steps && is_health_step(step))) return;
+  if (!frame.op->updates_scale && !(steps && is_health_step(step))) return;
   const BusyScope busy(state);
   try {
-    if (updates_scale) return look_at_scale(inputs);
+    if (frame.op->updates_scale) return look_at_scale(inputs);
     if (begin_look(step)) look_at_step(frame, inputs, step);
   } catch (...) {  // no memory: this step is not looked at
   }

@@ -53,6 +53,7 @@ struct alignas(64) OpInfo {
   bool makes_garbage = false;      // empty and its like: values mean nothing yet
   bool is_loss = false;            // what it gives behind the loss has infinities by design
   bool reads_number = false;       // item(), bool(): what the program reads is looked at
+  bool updates_scale = false;      // of a GradScaler, once a step
   bool joins = false;              // stack: one line of a loader does it for all that a batch has
   bool is_keyed_further =
       false;  // that, a cast, or a collective with a process group: mix_further()
