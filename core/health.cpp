@@ -12,9 +12,11 @@
 namespace dtypecheck {
 namespace {
 
-// An end is not known of one that was killed.
+// What one launcher starts in turn, as a sweep does, are trainings of their own. An end is not
+// known of one that was killed.
 bool is_continued_by(const Process& before, const Process& process) {
-  if (before.rank != process.rank || before.steps == 0 || process.parent_pid == before.pid)
+  if (before.rank != process.rank || before.steps == 0 || process.parent_pid == before.pid ||
+      process.parent_pid == before.parent_pid)
     return false;
   if (before.executable != process.executable) return false;
   return before.ended_unix_ns != 0 ? before.ended_unix_ns <= process.started_unix_ns

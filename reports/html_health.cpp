@@ -55,12 +55,11 @@ std::string number_of(double number) {
                                           : fmt::format("{:.1e}", number);
 }
 
-// Of a row: 1 at the end of its dtype.
+// Of a row: 1 at the end of its dtype. Behind it all is NaN or infinite, and says nothing.
 double nearness(const HealthRow& row) {
   const DtypeRange* range = narrow_range(row.dtype);
   double nearest = 0;
   for (const HealthPoint& point : row.points) {
-    if (point.beyond > 0 && range != nullptr) return 2;
     const double end = range == nullptr ? 3.4e38 : range->largest;
     if (point.largest > 0) nearest = std::max(nearest, std::log2(point.largest) / std::log2(end));
   }
@@ -100,7 +99,12 @@ size_t keep_most_telling(std::vector<ModuleHealth>& modules) {
   for (const ModuleHealth& module : modules) order.push_back(module.nearest);
   std::nth_element(order.begin(), order.begin() + kMostModules, order.end(), std::greater<>());
   const double least = order[kMostModules];
-  std::erase_if(modules, [&](const ModuleHealth& module) { return module.nearest <= least; });
+  const auto nearer = [least](const ModuleHealth& module) { return module.nearest > least; };
+  auto alike =
+      kMostModules - static_cast<size_t>(std::count_if(modules.begin(), modules.end(), nearer));
+  std::erase_if(modules, [&](const ModuleHealth& module) {
+    return !nearer(module) && (module.nearest < least || alike == 0 || alike-- == 0);
+  });
   return all - modules.size();
 }
 

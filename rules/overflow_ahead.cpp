@@ -141,6 +141,14 @@ struct Ahead {
   size_t others = 0;  // rows that grow as well
 };
 
+// A module has what its parts give: where both are there at once, the part is told.
+bool is_before(const HealthRow& row, const Growth& growth, const Ahead& than) {
+  if (than.row == nullptr) return true;
+  if (growth.end_at != than.growth.end_at) return growth.end_at < than.growth.end_at;
+  const std::string& whole = than.row->module;
+  return !whole.empty() && row.module.starts_with(whole + ".");
+}
+
 std::string message(const Ahead& ahead, const Run& run) {
   const Growth& growth = ahead.growth;
   const double end = narrow_range(ahead.row->dtype)->largest;
@@ -194,7 +202,7 @@ void check_run(const RunIndex& index, Findings& out) {
       const std::optional<Growth> growth = growth_of(row, range->largest);
       if (!growth) continue;
       ++growing;
-      if (ahead.row == nullptr || growth->end_at < ahead.growth.end_at) ahead = {&row, *growth};
+      if (is_before(row, *growth, ahead)) ahead = {&row, *growth};
     }
     if (ahead.row == nullptr) continue;
     ahead.others = growing - 1;

@@ -7,17 +7,20 @@
 #include <unordered_map>
 
 #include "core/dtype_names.h"
+#include "core/dtype_range.h"
 #include "trace/operand_fields.h"
 #include "trace/text_syntax.h"
 
 namespace dtypecheck::trace {
 namespace {
 
-double value_of(uint16_t bfloat16) {
+// It was rounded, and is no number that the dtype lacks.
+double value_of(uint16_t bfloat16, Dtype dtype) {
   const uint32_t bits = static_cast<uint32_t>(bfloat16) << 16;
   float value;
   std::memcpy(&value, &bits, sizeof value);
-  return value;
+  const DtypeRange* range = narrow_range(dtype);
+  return range == nullptr ? value : std::min<double>(value, range->largest);
 }
 
 template <typename Number>
@@ -67,8 +70,9 @@ void read_health(const TraceBytes& bytes, const TraceRecords& records, StringTab
                                                         i * sizeof(trace::HealthPoint));
       const auto row = row_of.find(i + 1);
       if (point.largest == kNoPoint || row == row_of.end()) continue;
-      run.health[row->second].points.push_back(
-          {record.step, value_of(point.largest), point.zero / 255.0, point.beyond / 255.0});
+      HealthRow& of = run.health[row->second];
+      of.points.push_back({record.step, value_of(point.largest, of.dtype), point.zero / 255.0,
+                           point.beyond / 255.0});
     }
   }
   for (size_t i = first; i < run.health.size(); ++i) {

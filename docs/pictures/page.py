@@ -43,7 +43,7 @@ def page_of_two(tool, folder):
 
 
 def page_of_health(tool, folder):
-    subprocess.run([tool, "trace", "--health", "--no-report", "--out", "health", "--", "python", "growing_lora.py", "tiny/model", "360", "cpu"],
+    subprocess.run([tool, "trace", "--health", "--no-report", "--out", "health", "--", "python", "growing_lora.py", "tiny/model", "430", "cpu"],
                    cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     subprocess.run([tool, "report", "health", "--format", "html", "-o", "health.html", "--fail-on", "never"], cwd=folder, check=True)
     return folder / "health.html"

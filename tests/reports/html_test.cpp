@@ -111,6 +111,9 @@ TEST_CASE("of many modules those come first that are nearest to the end of their
   CHECK_THAT(shown.substr(0, all), Contains("net.57<") && !Contains("net.0<"));  // 7 * 57 = 399
   CHECK(count_of(shown.substr(all), "<polyline") == 300);
   CHECK_THAT(shown, Contains("and 100 modules whose numbers stay farther"));
+  for (HealthRow& row : run.health) row.points = {{1, 1, 0, 1}};  // all alike
+  const std::string alike = health_of_page(*made.report);
+  CHECK(count_of(alike.substr(alike.find("<details")), "<polyline") == 300);
 }
 
 TEST_CASE("op calls are all in the data, in as few bytes as a column needs") {

@@ -263,7 +263,7 @@ std::string sample_trace() {
   build.gpu_time(0, 2, "", 1030);
   build.health_row("unet.linear", addmm, 1, kHalf);
   build.health_row("", cast, 3, kFloat);
-  build.health_sample(3, {{0x4480, 0, 255}, {0x3f80, 51, 0}});  // 1024, 1
+  build.health_sample(3, {{0x4780, 0, 255}, {0x3f80, 51, 0}});  // 65536 of Half, 1
   build.health_sample(1, {{kNoPoint, 0, 0}, {0x3f00, 0, 0}});
   build.health_sample(0, {{0x4480, 0, 0}});  // used again
   file->finish(1);

@@ -109,7 +109,7 @@ TEST_CASE("what the writer writes, the reader reads") {
       "time #4 1 2 1000 50\n"
       "gpu-time #4 kernel 0 7 1020 20 \"gemm\"\n"
       "gpu-time none copy 0 7 1030 20\n"
-      "health #4 activations Half unet.linear 3 1024 0 1\n"
+      "health #4 activations Half unet.linear 3 65504 0 1\n"
       "health #1 weights Float \"\" 1 0.5 0 0 3 1 0.2 0\n"
       "health-step 1 1 0 1024\n"
       "health-step 3 1 0 1024\n");
@@ -270,7 +270,7 @@ TEST_CASE("samples of a run's health are points of its rows, in the order of the
                                    Dtype::kHalf,
                                    "unet.linear",
                                    run.health[0].call,
-                                   {{3, 1024, 0, 1}}});
+                                   {{3, 65504, 0, 1}}});
   CHECK(run.call(run.health[0].call)->op == "aten::addmm");
   CHECK(run.health[1].points == std::vector<HealthPoint>{{1, 0.5, 0, 0}, {3, 1, 0.2, 0}});
   CHECK(run.health_steps == std::vector<HealthStep>{{0, 1, 1, 0, 1024}, {0, 3, 1, 0, 1024}});

@@ -453,6 +453,13 @@ void write_sample() {
   health->samples.push_back(record);
 }
 
+void write_what_was_seen() {
+  try {
+    write_sample();
+  } catch (...) {  // no memory: there is no sample of this step
+  }
+}
+
 }  // namespace
 
 bool start_health(const char* options) {
@@ -511,19 +518,14 @@ void note_health_results(ThreadState* state, const Frame& frame,
 
 void note_health_step(uint32_t step) {
   const std::lock_guard<std::mutex> lock(health->mutex);
+  if (step >= pace->next.load(std::memory_order_relaxed)) pace->next.store(step_after(step));
   health->is_over |= step >= health->step;
-  if (health->is_over && health->under_way == 0) write_sample();
-  if (step < pace->next.load(std::memory_order_relaxed)) return;
-  const uint32_t next = step_after(step);
-  pace->next.store(next, std::memory_order_relaxed);
+  if (health->is_over && health->under_way == 0) write_what_was_seen();
 }
 
 void write_health() {
   const std::lock_guard<std::mutex> lock(health->mutex);
-  try {
-    write_sample();
-  } catch (...) {
-  }
+  write_what_was_seen();
 }
 
 void forget_health() {
