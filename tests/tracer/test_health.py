@@ -1,6 +1,7 @@
 """trace --health: numbers of modules over the run, what they foretell, and near misses that say nothing."""
 
 import json
+import os
 import sys
 import unittest
 
@@ -63,6 +64,17 @@ class Foretold(Health):
             self.assertEqual(found["states", '""', "Float"][3][0], 0.474609375)
         self.assertEqual(len(messages[0]), 1)
         self.assertEqual(messages[0], messages[1])
+
+
+@unittest.skipIf("DTYPECHECK_TEST_FORKED" in os.environ, "takes a minute, and is left to the slow tests")
+class OfALora(Health):
+    def test_at_its_layer(self):
+        made = self.execute([sys.executable, TESTS.parent / "examples" / "sdxl_lora" / "make_tiny_sdxl.py", self.folder / "tiny"])
+        self.assertEqual(made.status, 0, made.err)
+        run = self.recorded("growing_lora.py", self.folder / "tiny" / "model", 240, "cpu")  # it comes in step 383
+        (message,) = self.messages(run)
+        self.assertRegex(message, r"^the largest activation of unet\.mid_block\.attentions\.0\.transformer_blocks\.0\.attn1\.to_out\.0 "
+                         r"doubled every 1[5-9] steps and passes 65504 near step (3[6-9]0|4[0-2]0)$")
 
 
 class NearMisses(Health):
