@@ -251,8 +251,9 @@ struct SourceOp {
   // The function that the walk came from. That the modules which it did not make are Float is for
   // the other files of the run to say. "": nothing is assumed.
   std::string assumes;
+  std::vector<Place> led_here;  // calls that lead to it from another file, outer first
 };
-DTYPECHECK_MEMBERS(SourceOp, place, function, op, operands, scalars, assumes)
+DTYPECHECK_MEMBERS(SourceOp, place, function, op, operands, scalars, assumes, led_here)
 
 // Two more kinds of facts are written as ops are. A layer input is an op of a layer of the module
 // whose function `assumes` names, on that function's own parameter. A module call is one of such a
@@ -415,10 +416,15 @@ struct SourceFacts {
   std::vector<FieldWrite> field_writes;
   std::vector<std::string> open_fields;  // that are written where nobody can say what; ".name": any
   std::vector<std::string> methods;      // whose bodies are here, of what other files declare
-  bool casts_modules = false;            // to another dtype, or loads them
-  bool lowers_modules = false;           // to one that may not be Float, or by the default dtype
-  std::vector<std::string> files;        // that were read for it, the project's own and …
+  // As other files know them: functions whose bodies are here, and that are called here and whose
+  // bodies are elsewhere: a module's, or given or giving one; of tensors only.
+  std::vector<std::string> defined, module_functions, tensor_functions;
+  DtypeSet named_dtypes;                  // constants of code
+  bool casts_modules = false;             // to another dtype, or loads them
+  bool lowers_modules = false;            // to one that may not be Float, or by the default dtype
+  std::vector<std::string> files;         // that were read for it, the project's own and …
   std::vector<std::string> system_files;  // … those of others
+  std::vector<std::string> walked;  // take_joined(), not kept: of its module calls, those in `ops`
   // look_around(), not kept
   bool project_names_bfloat16 = false;  // other code of its project does
   bool project_opens_autocast = false;  // its Python does

@@ -17,6 +17,7 @@
 #include "analyzer/parse/worker.h"
 #include "analyzer/project/calls.h"
 #include "analyzer/project/fields.h"
+#include "analyzer/project/joined.h"
 #include "analyzer/project/neighbours.h"
 #include "analyzer/project/tree.h"
 #include "platform/cache_folder.h"
@@ -97,7 +98,32 @@ class Parser {
   }
 
   std::vector<SourceFacts> parse(const std::vector<std::string>& files) {
-    const std::vector<ParseJob> jobs = jobs_of(files, database_, toolkits_, options_.folders);
+    return by_file(parse(jobs_of(files, database_, toolkits_, options_.folders)));
+  }
+
+  // Each file with others before it, whose folders of headers are its own then, too.
+  std::vector<SourceFacts> parse_joined(
+      const std::vector<std::pair<std::string, std::vector<std::string>>>& files) {
+    std::vector<ParseJob> jobs;
+    for (const auto& [file, sources] : files) {
+      jobs.push_back(jobs_of({file}, database_, toolkits_, options_.folders).front());
+      jobs.back().joined = sources;
+      for (const ParseJob& other : jobs_of(sources, database_, toolkits_, options_.folders))
+        add_folders_of(other, jobs.back());
+    }
+    return parse(jobs);
+  }
+
+ private:
+  static void add_folders_of(const ParseJob& other, ParseJob& job) {
+    for (const std::string& folder : own_folders(other)) {
+      const std::vector<std::string> known = own_folders(job);
+      if (std::find(known.begin(), known.end(), folder) == known.end())
+        job.arguments.insert(job.arguments.end(), {"-I", folder});
+    }
+  }
+
+  std::vector<SourceFacts> parse(const std::vector<ParseJob>& jobs) {
     const unsigned cores = std::max(1U, std::thread::hardware_concurrency());
     const WorkerOptions worker = {.program = program_.string(),
                                   .jobs = options_.jobs > 0 ? options_.jobs : cores,
@@ -111,10 +137,9 @@ class Parser {
     });
     if (shows_progress) fmt::print(stderr, "\r\x1b[K");
     if (worker.standing != nullptr) worker.standing->start(worker.program);
-    return by_file(std::move(all));
+    return all;
   }
 
- private:
   const Database& database_;
   const Toolkits& toolkits_;
   const ParseOptions& options_;
@@ -136,6 +161,16 @@ void add_neighbours(std::vector<SourceFacts>& all, Parser& parser) {
   }
 }
 
+// What becomes of modules where they are made in one file and defined in others.
+void add_joined(std::vector<SourceFacts>& all, Parser& parser) {
+  const std::vector<Joined> joined = sources_to_join(all);
+  std::vector<std::pair<std::string, std::vector<std::string>>> files;
+  for (const Joined& one : joined) files.emplace_back(all[one.file].file, one.sources);
+  if (files.empty()) return;
+  std::vector<SourceFacts> found = parser.parse_joined(files);
+  for (size_t i = 0; i < joined.size(); ++i) take_joined(all, joined[i], std::move(found[i]));
+}
+
 }  // namespace
 
 std::vector<SourceFacts> parse(const std::vector<std::string>& files, const Database& database,
@@ -145,6 +180,7 @@ std::vector<SourceFacts> parse(const std::vector<std::string>& files, const Data
   const size_t judged = all.size();
   join_fields(all);
   if (!options.alone) add_neighbours(all, parser);
+  if (!options.alone) add_joined(all, parser);
   join_calls(all, judged);
   // What a neighbour casts counts, and without neighbours nobody knows.
   const bool lowers = options.alone || std::any_of(all.begin(), all.end(), [](const auto& facts) {

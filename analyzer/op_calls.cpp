@@ -80,6 +80,12 @@ void add_makers(Finding& finding, const SourceOp& op) {
   }
 }
 
+void add_callers(Finding& finding, const SourceOp& op) {
+  for (const Place& call : op.led_here)
+    finding.places.push_back(
+        {{call.file, call.line, ""}, call.column, call.end_column, "this call leads here"});
+}
+
 // What the files of a run say of one another's modules: a function's layers are given what its
 // callers give it, and have the dtype that they made, or cast, the module in.
 class Modules {
@@ -90,8 +96,11 @@ class Modules {
       for (const SourceOp& op : facts.layer_inputs) layers_[op.assumes].push_back(&op);
       for (const SourceOp& op : facts.module_calls) calls_[op.op].push_back(&op);
     }
-    for (const auto& [function, calls] : calls_) {
-      for (const SourceOp* call : calls) add_ops_of(*call);
+    for (const SourceFacts& facts : files) {
+      const auto& walked = facts.walked;
+      for (const SourceOp& call : facts.module_calls) {
+        if (std::find(walked.begin(), walked.end(), call.op) == walked.end()) add_ops_of(call);
+      }
     }
   }
 
@@ -204,6 +213,7 @@ std::vector<Finding> judge_ops(const std::vector<SourceFacts>& files, const std:
     finding.column = op.place.column;
     finding.end_column = op.place.end_column;
     add_makers(finding, op);
+    add_callers(finding, op);
     add_cast(finding, op, inner.line == 0);
     if (inner.line > 0)
       finding.places.push_back({{inner.file, inner.line, ""},

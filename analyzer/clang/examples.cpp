@@ -87,6 +87,7 @@ std::optional<Walk::Examples> Walk::examples_of_class(const CXXRecordDecl* datas
     if (name_of(method->getDeclName()) == "get") get = method;
   }
   const FunctionDecl* body = get == nullptr ? nullptr : get->getDefinition();
+  want_body(get);
   const bool is_busy = llvm::is_contained(stack_, body);
   if (body == nullptr || !body->hasBody() || is_busy) return std::nullopt;
   const State before = dtypes_.state;

@@ -65,6 +65,7 @@ class FieldUses : public Visitor {
   }
   bool VisitDeclRefExpr(DeclRefExpr* reference) override {  // &Params::weight
     if (const auto* field = dyn_cast<FieldDecl>(reference->getDecl())) open(field);
+    if (const auto dtype = dtype_constant(reference, context_)) facts_.named_dtypes |= *dtype;
     return true;
   }
   bool VisitCXXDependentScopeMemberExpr(CXXDependentScopeMemberExpr* member) override {

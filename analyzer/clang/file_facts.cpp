@@ -25,12 +25,22 @@ void add_facts(ASTContext& context, SourceFacts& facts) {
   Walk walk(context, facts);
   const WalkedFunctions functions = functions_of(context);
   facts.functions = functions.written;
+  facts.defined = functions.defined;
   for (const EntryPoint& entry : functions.entries) walk.function(entry.function, entry.callers);
   facts.bound = bound_outside(context);
   facts.long_elements = long_elements(context);
 #define FINDER(name) name(context, facts);
   DTYPECHECK_FINDERS(FINDER)
 #undef FINDER
+}
+
+void add_joined_facts(ASTContext& context, SourceFacts& facts) {
+  facts.parsed = true;
+  Walk walk(context, facts);
+  for (const EntryPoint& entry : functions_of(context).entries) {
+    if (in_main_file(context, entry.function->getLocation()))
+      walk.function(entry.function, entry.callers);
+  }
 }
 
 SourceFacts facts_of(ASTContext& context) {

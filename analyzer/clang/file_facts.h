@@ -20,6 +20,9 @@ DTYPECHECK_FINDERS(FINDER)
 #undef FINDER
 
 void add_facts(clang::ASTContext& context, SourceFacts& facts);
+// What is found from the main file's functions on, whose calls lead into sources that are read
+// before it.
+void add_joined_facts(clang::ASTContext& context, SourceFacts& facts);
 SourceFacts facts_of(clang::ASTContext& context);
 
 }  // namespace dtypecheck::analyzer

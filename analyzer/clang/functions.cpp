@@ -131,6 +131,8 @@ WalkedFunctions functions_of(ASTContext& context) {
     const SourceLocation name = function->getLocation();
     if (in_main_file(context, name) && !context.getSourceManager().isMacroBodyExpansion(name))
       ++all.written;
+    if (in_main_file(context, name) && !outside_name(function).empty())
+      all.defined.push_back(outside_name(function));
     if (uses.called.contains(id) && !is_bound) continue;
     all.entries.push_back({function, is_bound ? Callers::kBound : Callers::kUnseen});
   }

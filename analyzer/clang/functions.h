@@ -19,6 +19,7 @@ struct WalkedFunctions {
   std::vector<EntryPoint>
       entries;           // that nothing calls: others are walked through in their callers
   uint64_t written = 0;  // in the main file; neither lambdas nor what a macro makes
+  std::vector<std::string> defined;  // in the main file, by outside_name()
 };
 WalkedFunctions functions_of(clang::ASTContext& context);
 

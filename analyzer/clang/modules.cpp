@@ -133,9 +133,9 @@ const FunctionDecl* forward_of_apply(const FunctionDecl* callee) {
 
 }  // namespace
 
-// The function that a call ends in, where this file defines it: net(x) on a holder is its
-// operator(), a template of LibTorch's, and what runs is forward() of the module that it holds.
-const FunctionDecl* Walk::body_of(const CallExpr* call) const {
+// The function that a call ends in: net(x) on a holder is its operator(), a template of LibTorch's,
+// and what runs is forward() of the module that it holds.
+const FunctionDecl* Walk::called_by(const CallExpr* call) const {
   const FunctionDecl* callee = call->getDirectCallee();
   const Expr* module = isa<CXXOperatorCallExpr>(call) ? module_that_runs(call) : nullptr;
   const CXXRecordDecl* record = module == nullptr ? nullptr : held_module(module->getType());
@@ -145,6 +145,12 @@ const FunctionDecl* Walk::body_of(const CallExpr* call) const {
     }
   }
   if (const FunctionDecl* forward = forward_of_apply(callee)) callee = forward;
+  return callee;
+}
+
+// The same where this file defines it.
+const FunctionDecl* Walk::body_of(const CallExpr* call) const {
+  const FunctionDecl* callee = called_by(call);
   return callee == nullptr ? nullptr : callee->getDefinition();
 }
 

@@ -54,6 +54,7 @@ void Walk::add_op(SourceOp op) {
     open.assumes.clear();
     if (refusal_of(open)) op = std::move(open);
   }
+  op.led_here = led_here(op.place);
   if (op.place.line > 0 && ops_.insert({op.place, op.op}).second)
     facts_.ops.push_back(std::move(op));
 }

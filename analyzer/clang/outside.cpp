@@ -17,6 +17,33 @@ int Walk::parameter_of(int symbol) const {
   return -1;
 }
 
+// The body, in another file, says what becomes of a module, or of tensors.
+void Walk::want_body(const FunctionDecl* function) {
+  if (function == nullptr || function->hasBody() || !is_ours(function->getLocation()) ||
+      is_libtorchs(function))
+    return;
+  const std::string name = outside_name(function);
+  const auto* method = dyn_cast<CXXMethodDecl>(function);
+  std::vector<QualType> types = {function->getReturnType()};
+  for (const ParmVarDecl* parameter : function->parameters()) types.push_back(parameter->getType());
+  const bool is_of_module =
+      (method != nullptr && is_module(QualType(method->getParent()->getTypeForDecl(), 0))) ||
+      llvm::any_of(types, is_module_or_holder);
+  if (name.empty()) return;
+  (is_of_module ? facts_.module_functions : facts_.tensor_functions).push_back(name);
+}
+
+// The calls on the way that go from one file to another.
+std::vector<Place> Walk::led_here(const Place& place) const {
+  std::vector<Place> calls;
+  for (size_t i = 0; i < call_sites_.size(); ++i) {
+    const Place& to = i + 1 < call_sites_.size() ? call_sites_[i + 1].place : place;
+    if (call_sites_[i].place.line > 0 && call_sites_[i].place.file != to.file)
+      calls.push_back(call_sites_[i].place);
+  }
+  return calls;
+}
+
 void Walk::call_outside(const CallExpr* call) {
   const FunctionDecl* callee = call->getDirectCallee();
   if (callee == nullptr || callee->hasBody() || !is_ours(callee->getLocation())) return;

@@ -43,6 +43,7 @@ struct Findings {
   SourceFacts& facts;
   Losses losses;
   Undeclared& undeclared;
+  const std::vector<std::string>& joined;  // sources that are read before the file
 };
 
 class Problems : public DiagnosticConsumer {
@@ -134,12 +135,17 @@ class Skipping : public ASTConsumer {
 
 class Consumer : public Skipping {
  public:
-  Consumer(CompilerInstance& compiler, SourceFacts& facts, const Losses& losses, bool has_stand_ins)
-      : Skipping(compiler), facts_(facts), losses_(losses), has_stand_ins_(has_stand_ins) {}
+  Consumer(CompilerInstance& compiler, SourceFacts& facts, const Losses& losses, bool has_stand_ins,
+           bool is_joined)
+      : Skipping(compiler),
+        facts_(facts),
+        losses_(losses),
+        has_stand_ins_(has_stand_ins),
+        is_joined_(is_joined) {}
 
   void HandleTranslationUnit(ASTContext& context) override {
     if (compiler_.getASTReader()) leave_out_pch(context);
-    add_facts(context, facts_);
+    is_joined_ ? add_joined_facts(context, facts_) : add_facts(context, facts_);
     losses_.add_to(facts_, context, has_stand_ins_);
     add_files(context.getSourceManager());
     for (std::vector<std::string>* files : {&facts_.files, &facts_.system_files}) {
@@ -178,6 +184,7 @@ class Consumer : public Skipping {
   SourceFacts& facts_;
   const Losses& losses_;
   const bool has_stand_ins_;
+  const bool is_joined_;
 };
 
 void prepare(CompilerInstance& compiler) {
@@ -199,8 +206,12 @@ void note_missing_headers(CompilerInstance& compiler, SourceFacts& facts) {
 
 class ParseAction : public ASTFrontendAction {
  public:
-  ParseAction(SourceFacts& facts, Losses& losses, std::string pch, bool waits)
-      : facts_(facts), losses_(losses), pch_(std::move(pch)), waits_(waits) {}
+  ParseAction(Findings& seen, std::string pch, bool waits)
+      : facts_(seen.facts),
+        losses_(seen.losses),
+        pch_(std::move(pch)),
+        waits_(waits),
+        is_joined_(!seen.joined.empty()) {}
 
  protected:
   bool BeginInvocation(CompilerInstance& compiler) override {
@@ -219,7 +230,7 @@ class ParseAction : public ASTFrontendAction {
   std::unique_ptr<ASTConsumer> CreateASTConsumer(CompilerInstance& compiler, StringRef) override {
     const auto& included = compiler.getPreprocessorOpts().Includes;
     const bool has_stand_ins = llvm::is_contained(included, kStandIns.str());
-    return std::make_unique<Consumer>(compiler, facts_, losses_, has_stand_ins);
+    return std::make_unique<Consumer>(compiler, facts_, losses_, has_stand_ins, is_joined_);
   }
   void ExecuteAction() override {
     CompilerInstance& compiler = getCompilerInstance();
@@ -236,6 +247,7 @@ class ParseAction : public ASTFrontendAction {
   Losses& losses_;
   const std::string pch_;
   const bool waits_;  // for when it is asked
+  const bool is_joined_;
 };
 
 // Virtual functions of classes that the headers make objects of, and bodies of templates that they
@@ -318,6 +330,7 @@ bool run(std::unique_ptr<FrontendAction> action, Findings& seen,
                                       "-resource-dir",   clang_resources()};
   command.insert(command.end(), arguments.begin(), arguments.end());
   if (!stand_ins.empty()) command.insert(command.end(), {"-include", kStandIns.str()});
+  for (const std::string& source : seen.joined) command.insert(command.end(), {"-include", source});
   command.push_back(waiting.empty() ? seen.facts.file : waiting);
   Problems problems(seen);
   auto below = with_bundled_headers(without_colliding_headers(arguments), arguments);
@@ -350,51 +363,54 @@ bool is_whole(const std::string& pch) {
 namespace {
 
 SourceFacts parse_once(const std::string& file, const std::vector<std::string>& arguments,
-                       const std::string& pch, Undeclared& undeclared,
-                       const std::string& stand_ins) {
+                       const std::string& pch, Undeclared& undeclared, const std::string& stand_ins,
+                       const std::vector<std::string>& joined) {
   SourceFacts facts{.file = file};
-  Findings seen{facts, {}, undeclared};
-  run(std::make_unique<ParseAction>(facts, seen.losses, pch, false), seen, arguments, stand_ins);
+  Findings seen{facts, {}, undeclared, joined};
+  run(std::make_unique<ParseAction>(seen, pch, false), seen, arguments, stand_ins);
   return facts;
 }
 
 SourceFacts parse_when_asked(const std::string& file, const std::vector<std::string>& arguments,
                              const std::string& pch, Undeclared& undeclared) {
   SourceFacts facts{.file = file};
-  Findings seen{facts, {}, undeclared};
-  run(std::make_unique<ParseAction>(facts, seen.losses, pch, true), seen, arguments, "",
+  const std::vector<std::string> none;
+  Findings seen{facts, {}, undeclared, none};
+  run(std::make_unique<ParseAction>(seen, pch, true), seen, arguments, "",
       name_while_waiting(file));
   return facts;
 }
 
 // With the precompiled headers, if they are whole and fit; a file that is not is thrown away.
 SourceFacts parse_first(const std::string& file, const std::vector<std::string>& arguments,
-                        std::string& pch, bool waits, Undeclared& undeclared) {
+                        std::string& pch, bool waits, Undeclared& undeclared,
+                        const std::vector<std::string>& joined) {
   if (!pch.empty() && is_whole(pch)) {
     SourceFacts facts = waits ? parse_when_asked(file, arguments, pch, undeclared)
-                              : parse_once(file, arguments, pch, undeclared, "");
+                              : parse_once(file, arguments, pch, undeclared, "", joined);
     if (facts.parsed) return facts;
     undeclared = {};
   }
   if (waits) return {.file = file};
   if (!pch.empty()) llvm::sys::fs::remove(pch);
   pch.clear();
-  return parse_once(file, arguments, pch, undeclared, "");
+  return parse_once(file, arguments, pch, undeclared, "", joined);
 }
 
 }  // namespace
 
 SourceFacts parse_file(const std::string& file, const std::vector<std::string>& arguments,
-                       const std::string& given_pch, bool waits) {
+                       const std::string& given_pch, bool waits,
+                       const std::vector<std::string>& joined) {
   std::string pch = given_pch;
   Undeclared undeclared;
-  SourceFacts facts = parse_first(file, arguments, pch, waits, undeclared);
+  SourceFacts facts = parse_first(file, arguments, pch, waits, undeclared, joined);
   // An error may also have hidden a constructor, or what calls a model, which is no loss by itself;
   // with LibTorch's own headers a further parse costs too much for that.
   const bool is_worth_it =
       !facts.lost.empty() || (facts.error_count > 0 && has_bundled_torch(arguments));
   for (int round = 0; round < kMaxRounds && is_worth_it && undeclared.has_more(); ++round) {
-    SourceFacts next = parse_once(file, arguments, pch, undeclared, undeclared.header());
+    SourceFacts next = parse_once(file, arguments, pch, undeclared, undeclared.header(), joined);
     if (!next.parsed || next.lost.size() > facts.lost.size()) continue;
     // What the file lacks is reported as it is.
     next.error_count = facts.error_count;
@@ -411,7 +427,8 @@ PchParts make_pch(const std::string& source, const std::vector<std::string>& arg
   SourceFacts seen{.file = source};
   PchParts parts;
   Undeclared undeclared;
-  Findings findings{seen, {}, undeclared};
+  const std::vector<std::string> none;
+  Findings findings{seen, {}, undeclared, none};
   const bool is_made = run(std::make_unique<PchAction>(seen, parts, pch), findings, arguments, "");
   if (is_made && seen.error_count == 0 && seen.missing_headers.empty()) parts.hash = hash_of(pch);
   if (parts.hash.empty()) llvm::sys::fs::remove(pch);

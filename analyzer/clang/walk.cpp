@@ -775,6 +775,7 @@ void Walk::call(const CallExpr* call) {
   if (!walk_through(call) && !check_of_tensor_args(call)) {
     module_given(call);
     module_called_outside(call);
+    want_body(called_by(call));
     call_outside(call);
     hand_on_arguments(call);
     trust_opaque_check(call);

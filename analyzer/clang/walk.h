@@ -165,6 +165,7 @@ class Walk {
   void fill_of(const clang::CallExpr* call);
   void op_of(const clang::CallExpr* call);
   void add_op(SourceOp op);
+  const clang::FunctionDecl* called_by(const clang::CallExpr* call) const;
   const clang::FunctionDecl* body_of(const clang::CallExpr* call) const;
   bool calls_other_module(const clang::CallExpr* call, Key& module) const;
   void module_cast(const clang::CallExpr* call);
@@ -178,6 +179,8 @@ class Walk {
   void run_layer(const clang::CallExpr* call, llvm::StringRef layer, const clang::Expr* module);
   void run_recurrent(const clang::CallExpr* call, llvm::StringRef op, const clang::Expr* module);
   void module_called_outside(const clang::CallExpr* call);
+  void want_body(const clang::FunctionDecl* function);
+  std::vector<Place> led_here(const Place& place) const;
   void add_layer_input(SourceOp op, int tensor);
   // Whose modules are said to be Float: those of a function that no other file knows have no name.
   std::string assumption() const { return entry_.empty() ? "-" : entry_; }

@@ -16,7 +16,7 @@ namespace dtypecheck::analyzer {
 
 namespace {
 
-constexpr std::string_view kFirstLine = "dtypecheck facts 3";
+constexpr std::string_view kFirstLine = "dtypecheck facts 4";
 constexpr auto kKeptFor = std::chrono::hours(30 * 24);
 
 // Folders that the arguments name for headers.
@@ -60,6 +60,7 @@ FactsCache::FactsCache(fs::path folder, std::string salt, Stamps& stamps)
 fs::path FactsCache::entry_of(const ParseJob& job) const {
   uint64_t name = fnv1a(job.file, fnv1a(salt_));
   for (const std::string& argument : job.arguments) name = fnv1a_next(argument, name);
+  for (const std::string& source : job.joined) name = fnv1a_next("joined " + source, name);
   return folder_ / fmt::format("{:016x}.facts", name);
 }
 

@@ -239,11 +239,55 @@ class AcrossFiles(tool.SharedCacheTest):
         self.model()
         self.assertEqual(self.findings(), [])
         self.model(given="torch::ones({2, 4}, torch::kDouble)")
-        self.assertEqual(self.findings(), [("main.cpp", 5, "error", "mixed-operands")])
+        self.assertEqual(self.findings(), [("net.cpp", 4, "error", "mixed-operands")])
         self.model(before="net->to(torch::kDouble);")
-        self.assertEqual(self.findings(), [("main.cpp", 5, "error", "mixed-operands")])
+        self.assertEqual(self.findings(), [("net.cpp", 4, "error", "mixed-operands")])
         self.model(before="net->to(torch::kDouble);", given="torch::ones({2, 4}, torch::kDouble)")
         self.assertEqual(self.findings(), [])
+
+    def test_what_a_forward_in_another_file_makes(self):
+        """Told once, where it stands, with the call that leads there; of two programs, too."""
+        bf16 = {"before": "net->to(torch::kBFloat16);", "given": "torch::ones({2, 4}, torch::kBFloat16)"}
+        self.model(forward="return fc2(fc1(x) + torch::zeros({2, 4}));", **bf16)
+        self.write("eval.cpp", (self.work / "main.cpp").read_text())
+        done = self.run_tool("lint", "--torch", TORCH, "--format", "json", ".")
+        found = json.loads(done.out)["findings"]
+        self.assertEqual([f["location"]["line"] for f in found if f["severity"] == "error"], [4])
+        self.assertIn(("eval.cpp", 5), [(p["file"], p["line"]) for f in found for p in f["places"]])
+        self.model(forward="return fc2(fc1(x) + torch::zeros({2, 4}, x.options()));", **bf16)
+        self.write("eval.cpp", (self.work / "main.cpp").read_text())
+        self.assertEqual(self.findings(), [])
+
+    def test_a_model_that_another_file_makes(self):
+        for given, found in ((", torch::kDouble", []), ("", [("net.cpp", 4, "error", "mixed-operands")])):
+            self.model()
+            self.write("make.cpp", '#include "net.h"\nNet make() {\n  Net net;\n  net->to(torch::kDouble);\n  return net;\n}\n')
+            self.write("main.cpp", '#include "net.h"\nNet make();\nint main() {\n  auto net = make();\n'
+                                   f"  net->forward(torch::ones({{2, 4}}{given}));\n}}\n")
+            self.assertEqual(self.findings(), found)
+
+    def test_inputs_that_another_file_makes(self):
+        for options, found in (("", []), (", torch::kDouble", [("net.cpp", 4, "error", "mixed-operands")])):
+            self.model()
+            self.write("load.cpp", f'#include "net.h"\ntorch::Tensor load() {{ return torch::ones({{2, 4}}{options}); }}\n')
+            self.write("main.cpp", '#include "net.h"\ntorch::Tensor load();\nint main() {\n  Net net;\n  net->forward(load());\n}\n')
+            self.assertEqual(self.findings(), found)
+
+    def test_programs_of_one_repository_whose_models_have_one_name(self):
+        for name, cast in (("one", "torch::kHalf"), ("two", "torch::kFloat")):
+            self.model(forward=f"return fc2(fc1(x).to({cast}));", given="torch::ones({2, 4}, torch::kFloat)")
+            for file in ("net.h", "net.cpp", "main.cpp"):
+                self.write(f"{name}/{file}", (self.work / file).read_text())
+        for file in ("net.h", "net.cpp", "main.cpp"):
+            (self.work / file).unlink()
+        self.assertEqual(self.findings(), [("one/net.cpp", 4, "error", "mixed-operands")])
+
+    def test_files_that_cannot_be_read_as_one(self):
+        """Each has a helper of the same name: what the call gives is judged at the call."""
+        self.model(given="torch::ones({2, 4}, torch::kDouble)")
+        for file in ("net.cpp", "main.cpp"):
+            self.write(file, (self.work / file).read_text() + "static int helper() { return 1; }\n")
+        self.assertEqual(self.findings(), [("main.cpp", 5, "error", "mixed-operands")])
 
     def test_a_forward_that_casts_what_it_is_given(self):
         self.model(forward="return fc1(x.to(torch::kFloat));", given="torch::ones({2, 4}, torch::kDouble)")

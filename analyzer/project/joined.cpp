@@ -1,0 +1,118 @@
+#include "analyzer/project/joined.h"
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <set>
+#include <utility>
+
+#include "analyzer/project/tree.h"
+
+namespace dtypecheck::analyzer {
+
+namespace {
+
+constexpr size_t kMaxSources = 12;  // that are read before a file
+
+// So many characters of their paths are the same.
+size_t nearness(const std::string& a, const std::string& b) {
+  const auto end = std::mismatch(a.begin(), a.end(), b.begin(), b.end()).first;
+  return static_cast<size_t>(end - a.begin());
+}
+
+class Index {
+ public:
+  explicit Index(const std::vector<SourceFacts>& all) : all_(all) {
+    for (size_t i = 0; i < all.size(); ++i) {
+      if (!all[i].parsed || is_cuda(all[i].file)) continue;
+      for (const std::string& function : all[i].defined) defined_[function].push_back(i);
+    }
+  }
+
+  // The files that define what this one calls, and what they call in their turn.
+  std::set<size_t> below(size_t file) const {
+    std::set<size_t> found;
+    std::vector<size_t> open = {file};
+    while (!open.empty() && found.size() < kMaxSources) {
+      const SourceFacts& facts = all_[open.back()];
+      open.pop_back();
+      for (const auto* functions : {&facts.module_functions, &facts.tensor_functions}) {
+        for (const std::string& function : *functions) {
+          const auto at = definer(function, facts.file);
+          if (at && *at != file && found.insert(*at).second) open.push_back(*at);
+        }
+      }
+    }
+    return found;
+  }
+
+  // Where all that these name is what models and their targets are by default, each file by itself
+  // says as much.
+  bool names_other_dtype(size_t file, const std::set<size_t>& sources) const {
+    DtypeSet named = all_[file].named_dtypes;
+    for (const size_t source : sources) named |= all_[source].named_dtypes;
+    return !named.within(DtypeSet(Dtype::kFloat) | Dtype::kLong);
+  }
+
+ private:
+  // Of several, as programs of one repository have, the nearest.
+  std::optional<size_t> definer(const std::string& function, const std::string& from) const {
+    const auto files = defined_.find(function);
+    if (files == defined_.end()) return std::nullopt;
+    std::optional<size_t> best;
+    bool is_one = false;
+    for (const size_t file : files->second) {
+      const size_t near = nearness(all_[file].file, from);
+      const size_t so_far = best ? nearness(all_[*best].file, from) : 0;
+      if (best && near < so_far) continue;
+      is_one = !best || near > so_far;
+      best = file;
+    }
+    return is_one ? best : std::nullopt;
+  }
+
+  const std::vector<SourceFacts>& all_;
+  std::map<std::string, std::vector<size_t>> defined_;
+};
+
+}  // namespace
+
+std::vector<Joined> sources_to_join(const std::vector<SourceFacts>& all) {
+  const Index index(all);
+  std::map<size_t, std::set<size_t>> below;
+  std::set<size_t> called;
+  for (size_t i = 0; i < all.size(); ++i) {
+    if (!all[i].parsed || all[i].module_functions.empty() || is_cuda(all[i].file)) continue;
+    below[i] = index.below(i);
+    called.insert(below[i].begin(), below[i].end());
+  }
+  std::vector<Joined> joined;
+  for (const auto& [file, sources] : below) {
+    if (sources.empty() || called.contains(file) || !index.names_other_dtype(file, sources))
+      continue;
+    joined.push_back({file, {}});
+    for (const size_t source : sources) joined.back().sources.push_back(all[source].file);
+  }
+  return joined;
+}
+
+bool take_joined(std::vector<SourceFacts>& all, const Joined& join, SourceFacts found) {
+  SourceFacts& facts = all[join.file];
+  uint64_t errors = facts.error_count;
+  for (const SourceFacts& one : all) {
+    if (std::find(join.sources.begin(), join.sources.end(), one.file) != join.sources.end())
+      errors += one.error_count;
+  }
+  if (!found.parsed || found.error_count > errors) return false;
+  std::set<std::string> left;
+  for (const SourceOp& call : found.module_calls) left.insert(call.op);
+  for (const SourceOp& call : facts.module_calls) {
+    if (!left.contains(call.op)) facts.walked.push_back(call.op);
+  }
+  // What stands in its headers is judged without them, too.
+  std::erase_if(facts.ops, [&](const SourceOp& op) { return op.place.file == facts.file; });
+  for (SourceOp& op : found.ops) facts.ops.push_back(std::move(op));
+  return true;
+}
+
+}  // namespace dtypecheck::analyzer

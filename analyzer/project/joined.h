@@ -1,0 +1,25 @@
+// joined.h: which sources of a run are read as one.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "analyzer/facts.h"
+
+namespace dtypecheck::analyzer {
+
+// A module is declared in a header, defined in one source, and made, cast and given its inputs in
+// another. The walk follows calls into what stands in the file before it; so a file that nothing
+// of the run calls, and that calls functions of modules defined elsewhere, is parsed once more,
+// with the sources that define these, and what they call, before it.
+struct Joined {
+  size_t file;                       // in the facts of the run
+  std::vector<std::string> sources;  // that define what it calls
+};
+std::vector<Joined> sources_to_join(const std::vector<SourceFacts>& all);
+
+// Takes the ops that the file was seen to make with its sources. False: they do not fit together,
+// as two that define a function of the same name for themselves, and nothing is taken.
+bool take_joined(std::vector<SourceFacts>& all, const Joined& join, SourceFacts found);
+
+}  // namespace dtypecheck::analyzer
