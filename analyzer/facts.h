@@ -240,8 +240,14 @@ struct SourceOperand {
   // It has the dtype of the parameters of the module whose function `SourceOp::assumes` is.
   bool is_assumed = false;
   int parameter = -1;  // of the function that the walk came from, whose dtype it has; -1: of none
+  // Where a factory made it that names no dtype: where that call's arguments end, and what could be
+  // written there, "x.options()" of an x that has the dtype which it meets in the op.
+  std::string maker;  // "zeros"
+  Place options_at;
+  std::string options;
 };
-DTYPECHECK_MEMBERS(SourceOperand, name, text, dtypes, is_trained, made, is_assumed, parameter)
+DTYPECHECK_MEMBERS(SourceOperand, name, text, dtypes, is_trained, made, is_assumed, parameter,
+                   maker, options_at, options)
 struct SourceOp {
   Place place;
   std::string function;

@@ -165,6 +165,35 @@ std::string said_of_unknown(const SourceOp& op) {
   return names.empty() ? "" : "the dtype of " + names + " is not known here, and none is taken";
 }
 
+using JudgedOps = std::vector<std::pair<const SourceOp*, Place>>;  // by call; where it leads to
+
+// It is given what was computed of the operand that widened the result of `before`.
+bool comes_of(const SourceOp& op, const SourceOp& before, const std::string& odd_operand) {
+  return std::any_of(before.operands.begin(), before.operands.end(), [&](const auto& wide) {
+    if (wide.name != odd_operand || wide.made.line == 0) return false;
+    return std::any_of(op.operands.begin(), op.operands.end(), [&](const SourceOperand& given) {
+      return given.made == wide.made && given.dtypes == wide.dtypes && given.text != wide.text;
+    });
+  });
+}
+
+// A refusal of what a promotion widened follows from that, which has the cure.
+void link_consequences(std::vector<Finding>& findings, const Run& run, const JudgedOps& ops) {
+  for (Finding& refused : findings) {
+    if (run.call(refused.call)->outcome != Outcome::kThrew) continue;
+    for (Finding& promotion : findings) {
+      const bool is_before = promotion.rule == "silent-promotion" && promotion.call < refused.call;
+      if (!is_before || !refused.follows.empty() ||
+          !comes_of(*ops.at(refused.call - 1).first, *ops.at(promotion.call - 1).first,
+                    promotion.odd_operand))
+        continue;
+      refused.follows = promotion.id;
+      refused.edits.clear();
+      promotion.severity = refused.severity;
+    }
+  }
+}
+
 // A check tells of it, with the cure that it has.
 bool is_division_in_place(const SourceFacts& facts, const SourceOp& op) {
   return op.op.starts_with("div_") &&
@@ -185,7 +214,7 @@ std::vector<Finding> judge_ops(const std::vector<SourceFacts>& files, const std:
   process.libtorch = contracts.runtimes().at(runtime).version;
   process.end = EndState::kExited;
   run.processes = {std::move(process)};
-  std::vector<std::pair<const SourceOp*, Place>> ops;  // by call; where it leads to
+  JudgedOps ops;
   const auto add = [&](const SourceOp& op, const Place& inner) {
     OpCall call = call_of(op);
     if (auto refusal = refusal_of(op, libtorch)) {
@@ -215,6 +244,7 @@ std::vector<Finding> judge_ops(const std::vector<SourceFacts>& files, const std:
     add_makers(finding, op);
     add_callers(finding, op);
     add_cast(finding, op, inner.line == 0);
+    add_options(finding, op);
     if (inner.line > 0)
       finding.places.push_back({{inner.file, inner.line, ""},
                                 inner.column,
@@ -223,6 +253,7 @@ std::vector<Finding> judge_ops(const std::vector<SourceFacts>& files, const std:
     if (const std::string said = said_of_unknown(op); !said.empty())
       finding.why += (finding.why.empty() ? "" : "; ") + said;
   }
+  link_consequences(findings, run, ops);
   return findings;
 }
 

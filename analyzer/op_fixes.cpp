@@ -1,5 +1,7 @@
 #include "analyzer/op_fixes.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <optional>
 #include <regex>
@@ -116,6 +118,27 @@ void add_cast(Finding& finding, const SourceOp& op, bool is_in_reach) {
   const std::string whole =
       is_postfix(argument->text) ? argument->text : "(" + argument->text + ")";
   add(argument->at, argument->text, whole + ".to(" + dtype + ")");
+}
+
+void add_options(Finding& finding, const SourceOp& op) {
+  if (finding.cures.empty()) return;
+  const auto made = std::find_if(op.operands.begin(), op.operands.end(),
+                                 [](const auto& one) { return one.options_at.line > 0; });
+  if (made == op.operands.end()) return;
+  const Place& at = made->options_at;
+  const std::string text =
+      fmt::format("give {} {}, {}:{}", made->maker, made->options, at.file, at.line);
+  DtypeSet met;
+  for (const SourceOperand& operand : op.operands) met |= operand.dtypes & kFloating;
+  const auto dtype = (met - made->dtypes).single();
+  if (!dtype) return;
+  finding.cures.insert(finding.cures.begin(), {.kind = CureKind::kCastResult,
+                                               .dtype = *dtype,
+                                               .call = finding.call,
+                                               .where = {at.file, at.line, op.function},
+                                               .text = text});
+  finding.fix = text;
+  finding.edits = {{at.file, at.line, at.column, "", ", " + made->options}};
 }
 
 }  // namespace dtypecheck::analyzer

@@ -10,6 +10,7 @@ namespace dtypecheck::analyzer {
 // dtype that its text ends in is replaced, or `.to(…)` written behind it: to the dtype of the
 // module that it meets, where that is `is_in_reach`, else to a constant. Nothing is added where the
 // text stands there twice, or not as it is known.
+void add_options(Finding& finding, const SourceOp& op);
 void add_cast(Finding& finding, const SourceOp& op, bool is_in_reach);
 
 }  // namespace dtypecheck::analyzer

@@ -128,6 +128,11 @@ class Trial {
 }  // namespace
 
 std::optional<OpRefusal> refusal_of(const SourceOp& op, const std::string& libtorch) {
+  // Not measured: it wants the numbers of classes.
+  const auto given = op.operands.empty() ? std::nullopt : op.operands.front().dtypes.single();
+  if (op.op == "one_hot" && given && *given != Dtype::kLong)
+    return OpRefusal{call_of(op), "one_hot is only applicable to index tensor of type LongTensor.",
+                     "RuntimeError"};
   Trial trial(op, runtimes_of(libtorch, Contracts::shipped()));
   return trial.can_tell() ? trial.refusal() : std::nullopt;
 }

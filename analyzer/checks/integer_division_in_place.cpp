@@ -15,11 +15,14 @@ static void check(const SourceFacts& facts, CheckFindings& out) {
       continue;
     }
     const bool is_known = division.tensor.dtypes.single().has_value();
-    out.add(integer_division_in_place, is_known ? Severity::kError : Severity::kWarning,
-            division.place, division.function,
-            fmt::format("{} {} {} here, and a division in place cannot store the quotient",
-                        division.tensor.name, is_known ? "is" : "may be",
-                        dtypes_text(division.tensor.dtypes)));
+    Finding& finding =
+        out.add(integer_division_in_place, is_known ? Severity::kError : Severity::kWarning,
+                division.place, division.function,
+                fmt::format("{} {} {} here, and a division in place cannot store the quotient",
+                            division.tensor.name, is_known ? "is" : "may be",
+                            dtypes_text(division.tensor.dtypes)));
+    finding.fix = fmt::format("{}.div_(…, \"floor\") for integers, or divide out of place",
+                              division.tensor.name);
   }
 }
 

@@ -396,6 +396,11 @@ bool Dtypes::is_assumed(int symbol) const {
   return false;
 }
 
+const Dtypes::Factory* Dtypes::factory_at(const Place& place) const {
+  const auto found = factories_.find(place);
+  return found == factories_.end() ? nullptr : &found->second;
+}
+
 Place Dtypes::origin(int symbol) const {
   for (int from = made_.at(symbol).from; from >= 0; from = made_.at(symbol).from) symbol = from;
   return made_.at(symbol).place;
@@ -623,11 +628,45 @@ int Dtypes::method_result(const MemberCall& call) {
   return op_result(call.call);
 }
 
+static DtypeSet dtype_of_value(QualType type) {
+  type = type.getNonReferenceType();
+  if (type->isBooleanType()) return Dtype::kBool;
+  if (type->isFloatingType()) return Dtype::kFloat;
+  const bool is_wide = type->isSpecificBuiltinType(BuiltinType::Int) ||
+                       type->isSpecificBuiltinType(BuiltinType::Long) ||
+                       type->isSpecificBuiltinType(BuiltinType::LongLong);
+  return is_wide ? DtypeSet(Dtype::kLong) : element_dtypes(type);
+}
+
+// What torch::tensor() makes of values, of a list or a vector of them: int becomes Long, and double
+// the default dtype. Empty: not known.
+static DtypeSet dtypes_of_values(const Expr* values) {
+  values = values->IgnoreImplicit();
+  const auto* record = dyn_cast_or_null<ClassTemplateSpecializationDecl>(
+      values->getType().getNonReferenceType()->getAsCXXRecordDecl());
+  const bool is_sequence =
+      record != nullptr && (record->getName() == "vector" || record->getName() == "ArrayRef");
+  if (is_sequence) return dtype_of_value(record->getTemplateArgs()[0].getAsType());
+  if (const InitListExpr* list = list_of(values)) {
+    DtypeSet all;
+    for (const Expr* value : list->inits()) {
+      const DtypeSet one = dtypes_of_values(value);
+      if (one.empty()) return {};
+      all |= one;
+    }
+    return all;
+  }
+  const auto* made = dyn_cast<CXXConstructExpr>(values);
+  if (made != nullptr && made->getNumArgs() > 0) return dtypes_of_values(made->getArg(0));
+  return values->getType()->isArithmeticType() ? dtype_of_value(values->getType()) : DtypeSet();
+}
+
 // Of a factory that is given no dtype. at::arange(10) is Long, at::arange(0, 1, 0.1) Float.
 DtypeSet Dtypes::default_dtype(const CallExpr* call, llvm::StringRef name) const {
   if (defaults_to_float(name)) return Dtype::kFloat;
   if ((op_facts(name) & ops::kDtypeOfValues) == 0 && name != "tensor") return kAnyDtype;
   DtypeSet dtypes;
+  if (name == "tensor" && call->getNumArgs() > 0) dtypes = dtypes_of_values(call->getArg(0));
   for (const Expr* argument : call->arguments()) {
     if (isa<CXXDefaultArgExpr>(argument)) continue;
     const QualType type = stripped(argument)->getType();
@@ -668,6 +707,12 @@ int Dtypes::function_result(const CallExpr* call) {
   const int options = options_among(call, 0);
   if (options >= 0) return like(options);
   if (const auto dtype = declared_default(call, context_)) return make(TensorSource::kMade, *dtype);
+  const bool has_room = llvm::none_of(call->arguments(), [](const Expr* argument) {
+    return holds_dtype(argument->getType()) && !isa<CXXDefaultArgExpr>(argument);
+  });
+  if (has_room && name != "from_blob")
+    factories_.try_emplace(place_of(context_, call->getExprLoc()),
+                           Factory{call, state.variables()});
   return make(TensorSource::kMade, default_dtype(call, name));
 }
 

@@ -30,6 +30,7 @@ class Dtypes {
     iterators_.clear();
     aliases_.clear();
     assumed_ = -1;
+    factories_.clear();
     tuple_variables_.clear();
   }
   void bind(const clang::ValueDecl* variable, int symbol) { state.bind({variable}, symbol); }
@@ -65,6 +66,12 @@ class Dtypes {
   bool is_assumed(int symbol) const;
   void set_place(int symbol, Place place) { made_.at(symbol).place = std::move(place); }
   SourceOperand operand(std::string name, std::string text, int symbol) const;
+  // torch::zeros({n}), without a dtype, and what variables held there.
+  struct Factory {
+    const clang::CallExpr* call;
+    std::map<const void*, int> variables;
+  };
+  const Factory* factory_at(const Place& place) const;
   // The symbol of result number `number` of a call: indices of x.max(1).
   int result(const clang::Expr* expr, size_t number);
 
@@ -147,6 +154,7 @@ class Dtypes {
   std::map<const clang::ValueDecl*, std::vector<int>> tuple_variables_;
   std::map<const clang::ValueDecl*, const clang::Expr*> named_;
   std::optional<std::set<const clang::Decl*>> assigned_;  // of the file
+  std::map<Place, Factory> factories_;
   int assumed_ = -1;
   int depth_ = 0;
 };

@@ -1,5 +1,6 @@
 // ops.cpp: the part of the walk that sees LibTorch's ops called with tensors whose dtypes are
 // known.
+#include <algorithm>
 #include <cmath>
 #include <utility>
 
@@ -43,9 +44,50 @@ static SourceOp without_assumption(SourceOp op) {
   return op;
 }
 
+// The variables that an expression below `stmt` may name, in the order of their declarations.
+// False: it stands elsewhere.
+static bool visible_at(const Stmt* stmt, const Expr* at, std::vector<const VarDecl*>& variables) {
+  if (stmt == nullptr || stmt == at) return stmt != nullptr;
+  const size_t before = variables.size();
+  for (const Stmt* child : stmt->children()) {
+    if (visible_at(child, at, variables)) return true;
+    const auto* declares = dyn_cast_or_null<DeclStmt>(child);
+    if (declares == nullptr) continue;
+    for (const Decl* decl : declares->decls()) {
+      if (const auto* variable = dyn_cast<VarDecl>(decl)) variables.push_back(variable);
+    }
+  }
+  variables.resize(before);
+  return false;
+}
+
+void Walk::say_options(const SourceOp& op, SourceOperand& operand) const {
+  const Dtypes::Factory* factory = dtypes_.factory_at(operand.made);
+  DtypeSet met;
+  for (const SourceOperand& other : op.operands) met |= other.dtypes & kFloating;
+  met = met - operand.dtypes;
+  if (factory == nullptr || !operand.dtypes.within(kFloating) || !met.single()) return;
+  for (const FunctionDecl* function : stack_) {
+    std::vector<const VarDecl*> variables(function->param_begin(), function->param_end());
+    if (!visible_at(function->getBody(), factory->call, variables)) continue;
+    const auto has_it = [&](const VarDecl* variable) {
+      const auto held = factory->variables.find(variable);
+      return held != factory->variables.end() && is_tensor(variable->getType()) &&
+             dtypes_.state.knows(held->second) && dtypes_.state.dtypes(held->second) == met;
+    };
+    const auto found = std::find_if(variables.rbegin(), variables.rend(), has_it);
+    if (found == variables.rend()) return;
+    operand.maker = called_name(factory->call).str();
+    operand.options_at = written_place(context_, factory->call->getRParenLoc());
+    operand.options = (*found)->getNameAsString() + ".options()";
+    return;
+  }
+}
+
 void Walk::add_op(SourceOp op) {
   if (autocast_ || op.operands.empty() || !is_of_interest(op)) return;
   for (SourceOperand& operand : op.operands) {
+    say_options(op, operand);
     if (operand.made.line == op.place.line) operand.made = {};
     if (operand.is_assumed) op.assumes = assumption();
   }

@@ -61,6 +61,14 @@ int State::symbol_at(const Key& key) const {
   return at == symbols_.end() ? -1 : at->second;
 }
 
+std::map<const void*, int> State::variables() const {
+  std::map<const void*, int> found;
+  for (const auto& [key, symbol] : symbols_) {
+    if (key.size() == 1) found[key.front()] = symbol;
+  }
+  return found;
+}
+
 static bool is_part_of(const Key& part, const Key& whole) {
   return part.size() >= whole.size() && std::equal(whole.begin(), whole.end(), part.begin());
 }

@@ -37,6 +37,7 @@ class State {
   bool is_absent(int symbol) const { return absent_.contains(symbol); }
 
   int symbol_at(const Key& key) const;  // -1: none
+  std::map<const void*, int> variables() const;
   void bind(const Key& key, int symbol) {
     symbols_[key] = symbol;
     entries_.erase(key);

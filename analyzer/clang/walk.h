@@ -165,6 +165,7 @@ class Walk {
   void fill_of(const clang::CallExpr* call);
   void op_of(const clang::CallExpr* call);
   void add_op(SourceOp op);
+  void say_options(const SourceOp& op, SourceOperand& operand) const;
   const clang::FunctionDecl* called_by(const clang::CallExpr* call) const;
   const clang::FunctionDecl* body_of(const clang::CallExpr* call) const;
   bool calls_other_module(const clang::CallExpr* call, Key& module) const;

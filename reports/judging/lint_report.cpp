@@ -61,6 +61,7 @@ std::vector<Finding> judge(const std::vector<analyzer::SourceFacts>& all) {
 // which of those that are alike it is.
 void give_ids(reports::Report& report, analyzer::SourceTexts& sources) {
   std::map<uint64_t, int> seen;
+  std::map<std::string, std::string> given;  // by the rules' own
   for (Finding& finding : report.findings) {
     const SourceLine& line = finding.site.line;
     uint64_t id = fnv1a(finding.rule);
@@ -69,7 +70,12 @@ void give_ids(reports::Report& report, analyzer::SourceTexts& sources) {
           without_blanks(sources.line(line.file, line.line)), finding.message}) {
       id = fnv1a_next(part, id);
     }
+    const std::string before = finding.id;
     finding.id = fmt::format("{:016x}", fnv1a(std::to_string(seen[id]++), id));
+    given[before] = finding.id;
+  }
+  for (Finding& finding : report.findings) {
+    if (!finding.follows.empty()) finding.follows = given[finding.follows];
   }
 }
 

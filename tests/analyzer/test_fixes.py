@@ -275,6 +275,24 @@ void f(torch::nn::Linear net, torch::nn::Sequential layers, at::Tensor images) {
         self.assertEqual({f["location"]["line"] for f in json.loads(again.stdout)["findings"] if f["severity"] == "error"},
                          {len(head.splitlines()) + len(lines)})
 
+    def test_the_dtype_of_a_factory(self):
+        """A tensor that is seen where it is made says it, and cures what follows; one whose dtype is written is cast where it is used."""
+        head = HEAD + ("at::Tensor made_elsewhere() {\n  return torch::zeros({4, 4});\n}\n"
+                       "void f() {\n  at::Tensor x = torch::ones({4, 4}, torch::kHalf);\n  { at::Tensor inner = x; }\n")
+        tail = "  at::Tensor scores = x * 2 + mask;\n  torch::matmul(scores.softmax(-1), x);\n}\n"
+        for made, fixed in (("torch::zeros({4, 4})", "torch::zeros({4, 4}, x.options())"),
+                            ("torch::zeros({4, 4}, torch::kFloat)", None), ("made_elsewhere()", None)):
+            path = self.file("a.cpp", f"{head}  at::Tensor mask = {made};\n{tail}")
+            command = [DTYPECHECK, "lint", "--torch", "bundled", "--format", "json", path]
+            found = json.loads(subprocess.run(command, capture_output=True, text=True).stdout)["findings"]
+            cause, refusal = sorted(found, key=lambda finding: finding["location"]["line"])
+            self.assertEqual([refusal["follows"], refusal["severity"], cause["severity"]], [cause["id"], "error", "error"])
+            self.assertEqual(cause["fix"].startswith("give zeros x.options(), "), fixed is not None, cause["fix"])
+            subprocess.run([*command, "--fix"], capture_output=True)
+            self.assertEqual(path.read_text(), f"{head}  at::Tensor mask = {fixed or made};\n{tail}")
+            left = json.loads(subprocess.run(command, capture_output=True, text=True).stdout)["findings"]
+            self.assertEqual(len(left), 0 if fixed else 2, left)
+
     def test_two_cures_in_one_place(self):
         path = self.file("a.cpp", HEAD + """
 void f(at::Tensor q, at::Tensor k, at::Tensor scale) {
