@@ -425,6 +425,7 @@ struct SourceFacts {
   // As other files know them: functions whose bodies are here, and that are called here and whose
   // bodies are elsewhere: a module's, or given or giving one; of tensors only.
   std::vector<std::string> defined, module_functions, tensor_functions;
+  std::vector<std::string> internal;      // names that the file defines at the outermost for itself
   DtypeSet named_dtypes;                  // constants of code
   bool casts_modules = false;             // to another dtype, or loads them
   bool lowers_modules = false;            // to one that may not be Float, or by the default dtype

@@ -48,8 +48,8 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(SourceFacts, file, parsed, missing_headers, p
                                    error_count, lost, places, lost_places, functions, sees_tensors,
                                    outside_calls, pointer_uses, bound, called, classes,
                                    field_writes, open_fields, methods, defined, module_functions,
-                                   tensor_functions, named_dtypes, casts_modules, lowers_modules,
-                                   files, system_files DTYPECHECK_FACTS(AND_MEMBER))
+                                   tensor_functions, internal, named_dtypes, casts_modules,
+                                   lowers_modules, files, system_files DTYPECHECK_FACTS(AND_MEMBER))
 #undef AND_MEMBER
 
 std::string facts_to_json(const SourceFacts& facts) {

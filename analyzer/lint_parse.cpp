@@ -101,14 +101,14 @@ class Parser {
     return by_file(parse(jobs_of(files, database_, toolkits_, options_.folders)));
   }
 
-  // Each file with others before it, whose folders of headers are its own then, too.
-  std::vector<SourceFacts> parse_joined(
-      const std::vector<std::pair<std::string, std::vector<std::string>>>& files) {
+  // Each file with its sources before it, whose folders of headers are its own then, too.
+  std::vector<SourceFacts> parse(const std::vector<Joined>& joined,
+                                 const std::vector<SourceFacts>& all) {
     std::vector<ParseJob> jobs;
-    for (const auto& [file, sources] : files) {
-      jobs.push_back(jobs_of({file}, database_, toolkits_, options_.folders).front());
-      jobs.back().joined = sources;
-      for (const ParseJob& other : jobs_of(sources, database_, toolkits_, options_.folders))
+    for (const Joined& one : joined) {
+      jobs.push_back(jobs_of({all[one.file].file}, database_, toolkits_, options_.folders).front());
+      jobs.back().joined = one.text;
+      for (const ParseJob& other : jobs_of(one.sources, database_, toolkits_, options_.folders))
         add_folders_of(other, jobs.back());
     }
     return parse(jobs);
@@ -164,10 +164,8 @@ void add_neighbours(std::vector<SourceFacts>& all, Parser& parser) {
 // What becomes of modules where they are made in one file and defined in others.
 void add_joined(std::vector<SourceFacts>& all, Parser& parser) {
   const std::vector<Joined> joined = sources_to_join(all);
-  std::vector<std::pair<std::string, std::vector<std::string>>> files;
-  for (const Joined& one : joined) files.emplace_back(all[one.file].file, one.sources);
-  if (files.empty()) return;
-  std::vector<SourceFacts> found = parser.parse_joined(files);
+  if (joined.empty()) return;
+  std::vector<SourceFacts> found = parser.parse(joined, all);
   for (size_t i = 0; i < joined.size(); ++i) take_joined(all, joined[i], std::move(found[i]));
 }
 

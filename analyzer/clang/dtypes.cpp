@@ -184,10 +184,44 @@ int Dtypes::variable(const Expr* expr) {
   return symbol;
 }
 
+// pos = register_parameter("pos", torch::randn({64})) in a constructor: of the module's dtype, as
+// nothing in it names another.
+bool Dtypes::is_registered(const FieldDecl* field) const {
+  const auto [known, is_new] = registered_.try_emplace(field, false);
+  const auto* record = dyn_cast<CXXRecordDecl>(field->getParent());
+  if (!is_new || record == nullptr) return known->second;
+  const auto registers = [&](const Expr* value) {
+    const auto member = member_call(stripped(value));
+    if (!member || member->name != "register_parameter") return false;
+    bool names_dtype = false;
+    for_each_expr(member->call, [&](const Expr* one) {
+      names_dtype = names_dtype || dtype_constant(one, context_).has_value();
+    });
+    return !names_dtype;
+  };
+  bool is_parameter = false;
+  for (const CXXConstructorDecl* made : record->ctors()) {
+    const auto* body = dyn_cast_or_null<CXXConstructorDecl>(made->getDefinition());
+    if (body == nullptr) continue;
+    for (const CXXCtorInitializer* init : body->inits())
+      is_parameter = is_parameter || (init->getAnyMember() == field && registers(init->getInit()));
+    for_each_expr(body->getBody(), [&](const Expr* one) {
+      const auto* set = dyn_cast<CXXOperatorCallExpr>(one);
+      if (set == nullptr || set->getOperator() != OO_Equal || set->getNumArgs() != 2) return;
+      const auto* to = dyn_cast<MemberExpr>(stripped(set->getArg(0)));
+      is_parameter = is_parameter ||
+                     (to != nullptr && to->getMemberDecl() == field && registers(set->getArg(1)));
+    });
+  }
+  return registered_[field] = is_parameter;
+}
+
 // fc->weight: of the layer's dtype.
 int Dtypes::layer_parameter(const Expr* expr) const {
   const auto* member = dyn_cast<MemberExpr>(expr);
   if (member == nullptr || !is_tensor(member->getType())) return -1;
+  const auto* field = dyn_cast<FieldDecl>(member->getMemberDecl());
+  if (field != nullptr && is_registered(field)) return module(member->getBase());
   const llvm::StringRef name = name_of(member->getMemberDecl()->getDeclName());
   const CXXRecordDecl* layer = held_module(member->getBase()->getType());
   const bool is_parameter = name.starts_with("weight") || name.starts_with("bias");

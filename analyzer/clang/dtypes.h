@@ -132,6 +132,7 @@ class Dtypes {
   int tensor_of(const clang::Expr* expr);
   int variable(const clang::Expr* expr);
   int layer_parameter(const clang::Expr* expr) const;
+  bool is_registered(const clang::FieldDecl* field) const;
   int global_tensor(const clang::Expr* expr, const Key& key);
   bool is_assigned(const clang::VarDecl* global);
   int method_result(const MemberCall& call);
@@ -154,6 +155,7 @@ class Dtypes {
   std::map<const clang::ValueDecl*, std::vector<int>> tuple_variables_;
   std::map<const clang::ValueDecl*, const clang::Expr*> named_;
   std::optional<std::set<const clang::Decl*>> assigned_;  // of the file
+  mutable std::map<const clang::FieldDecl*, bool> registered_;
   std::map<Place, Factory> factories_;
   int assumed_ = -1;
   int depth_ = 0;

@@ -44,6 +44,7 @@ class FieldUses : public Visitor {
   Walk::Sites initializers;  // outside of functions
 
   bool VisitFunctionDecl(FunctionDecl* function) override {
+    add_internal(function);
     const auto* method = dyn_cast<CXXMethodDecl>(function);
     const bool is_lambda = method != nullptr && method->getParent()->isLambda();
     if (!function->doesThisDeclarationHaveABody() || is_lambda) return true;
@@ -57,6 +58,7 @@ class FieldUses : public Visitor {
   }
   bool VisitVarDecl(VarDecl* variable) override {
     if (const auto* parts = dyn_cast<DecompositionDecl>(variable)) open_parts(parts);
+    add_internal(variable);
     if (variable->isFileVarDecl() && variable->getInit() != nullptr) {
       sites_ = &initializers;
       scan(variable->getInit(), open_if_reference(variable));
@@ -75,6 +77,7 @@ class FieldUses : public Visitor {
   }
   bool VisitCXXRecordDecl(CXXRecordDecl* record) override {
     if (record->isThisDeclarationADefinition()) add_class(record);
+    add_internal(record);
     return true;
   }
   bool VisitCXXMemberCallExpr(CXXMemberCallExpr* call) override {
@@ -105,6 +108,14 @@ class FieldUses : public Visitor {
     return llvm::any_of(cast->arguments(), [&](const Expr* argument) {
       return dtype_constant(stripped(argument), context_) == Dtype::kFloat;
     });
+  }
+  // A class, too, which every file may have one of its own of.
+  void add_internal(const NamedDecl* decl) {
+    const bool is_own = isa<RecordDecl>(decl) || !decl->isExternallyVisible();
+    if (is_own && decl->getIdentifier() != nullptr && !decl->getName().empty() &&
+        decl->getDeclContext()->getRedeclContext()->isFileContext() &&
+        in_main_file(context_, decl->getLocation()))
+      facts_.internal.push_back(decl->getName().str());
   }
   static Use open_if_reference(const VarDecl* variable) {
     return variable->getType()->isReferenceType() ? Use::kOpen : Use::kRead;

@@ -1,6 +1,6 @@
 // dtypecheck-analyzer: parses one source file and prints its facts as JSON. A process of its own
 // for each file: what crashes Clang or takes all memory costs that file.
-//   dtypecheck-analyzer [--with-pch PCH] [--join SOURCE]… FILE CLANG_ARGUMENT…
+//   dtypecheck-analyzer [--with-pch PCH] [--join TEXT] FILE CLANG_ARGUMENT…
 //   dtypecheck-analyzer --stand-by PCH FILE CLANG_ARGUMENT…      prints a line each time that it is
 //                                                                asked by a byte (stand_by.h)
 //   dtypecheck-analyzer --make-pch PCH FILE CLANG_ARGUMENT…      prints what it was made of
@@ -44,9 +44,9 @@ std::string answer(std::vector<std::string> words) {
     pch = words[1];
     words.erase(words.begin(), words.begin() + 2);
   }
-  std::vector<std::string> joined;
-  while (words.size() > 2 && words[0] == "--join") {
-    joined.push_back(words[1]);
+  std::string joined;
+  if (words.size() > 2 && words[0] == "--join") {
+    joined = words[1];
     words.erase(words.begin(), words.begin() + 2);
   }
   const std::string file = words.front();
@@ -65,7 +65,7 @@ int main(int argc, char** argv) {
   if (argc < 2) {
     std::fputs(
         "usage: dtypecheck-analyzer [--with-pch PCH | --stand-by PCH | --make-pch PCH] "
-        "[--join SOURCE]... FILE CLANG_ARGUMENT...\n",
+        "[--join TEXT] FILE CLANG_ARGUMENT...\n",
         stderr);
     return 2;
   }

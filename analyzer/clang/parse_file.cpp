@@ -34,6 +34,7 @@ namespace {
 using namespace clang;
 
 constexpr size_t kMaxProblems = 5;
+constexpr llvm::StringLiteral kJoined = "/dtypecheck/joined.h";
 
 // How often a file is parsed again with stand-ins for what is not declared: what a type has inside
 // shows when the type is known.
@@ -43,7 +44,7 @@ struct Findings {
   SourceFacts& facts;
   Losses losses;
   Undeclared& undeclared;
-  const std::vector<std::string>& joined;  // sources that are read before the file
+  const std::string& joined;  // what is read before the file
 };
 
 class Problems : public DiagnosticConsumer {
@@ -176,7 +177,8 @@ class Consumer : public Skipping {
     }
   }
   void add_file(FileEntryRef file, bool is_system) {
-    if (file.getName() == kStandIns || file.getName() == name_while_waiting(facts_.file)) return;
+    const StringRef name = file.getName();
+    if (name == kStandIns || name == kJoined || name == name_while_waiting(facts_.file)) return;
     (is_system ? facts_.system_files : facts_.files)
         .push_back(path_on_disk(compiler_.getFileManager(), file.getName()));
   }
@@ -330,7 +332,7 @@ bool run(std::unique_ptr<FrontendAction> action, Findings& seen,
                                       "-resource-dir",   clang_resources()};
   command.insert(command.end(), arguments.begin(), arguments.end());
   if (!stand_ins.empty()) command.insert(command.end(), {"-include", kStandIns.str()});
-  for (const std::string& source : seen.joined) command.insert(command.end(), {"-include", source});
+  if (!seen.joined.empty()) command.insert(command.end(), {"-include", kJoined.str()});
   command.push_back(waiting.empty() ? seen.facts.file : waiting);
   Problems problems(seen);
   auto below = with_bundled_headers(without_colliding_headers(arguments), arguments);
@@ -339,6 +341,7 @@ bool run(std::unique_ptr<FrontendAction> action, Findings& seen,
       new llvm::vfs::OverlayFileSystem(below));
   llvm::IntrusiveRefCntPtr<llvm::vfs::InMemoryFileSystem> own(new llvm::vfs::InMemoryFileSystem);
   own->addFile(kStandIns, 0, llvm::MemoryBuffer::getMemBuffer(stand_ins));
+  own->addFile(kJoined, 0, llvm::MemoryBuffer::getMemBuffer(seen.joined));
   if (!waiting.empty()) own->addFile(waiting, 0, llvm::MemoryBuffer::getMemBuffer(""));
   sources->pushOverlay(own);
   llvm::IntrusiveRefCntPtr<FileManager> files(new FileManager(FileSystemOptions(), sources));
@@ -364,7 +367,7 @@ namespace {
 
 SourceFacts parse_once(const std::string& file, const std::vector<std::string>& arguments,
                        const std::string& pch, Undeclared& undeclared, const std::string& stand_ins,
-                       const std::vector<std::string>& joined) {
+                       const std::string& joined) {
   SourceFacts facts{.file = file};
   Findings seen{facts, {}, undeclared, joined};
   run(std::make_unique<ParseAction>(seen, pch, false), seen, arguments, stand_ins);
@@ -374,7 +377,7 @@ SourceFacts parse_once(const std::string& file, const std::vector<std::string>& 
 SourceFacts parse_when_asked(const std::string& file, const std::vector<std::string>& arguments,
                              const std::string& pch, Undeclared& undeclared) {
   SourceFacts facts{.file = file};
-  const std::vector<std::string> none;
+  const std::string none;
   Findings seen{facts, {}, undeclared, none};
   run(std::make_unique<ParseAction>(seen, pch, true), seen, arguments, "",
       name_while_waiting(file));
@@ -384,7 +387,7 @@ SourceFacts parse_when_asked(const std::string& file, const std::vector<std::str
 // With the precompiled headers, if they are whole and fit; a file that is not is thrown away.
 SourceFacts parse_first(const std::string& file, const std::vector<std::string>& arguments,
                         std::string& pch, bool waits, Undeclared& undeclared,
-                        const std::vector<std::string>& joined) {
+                        const std::string& joined) {
   if (!pch.empty() && is_whole(pch)) {
     SourceFacts facts = waits ? parse_when_asked(file, arguments, pch, undeclared)
                               : parse_once(file, arguments, pch, undeclared, "", joined);
@@ -400,8 +403,7 @@ SourceFacts parse_first(const std::string& file, const std::vector<std::string>&
 }  // namespace
 
 SourceFacts parse_file(const std::string& file, const std::vector<std::string>& arguments,
-                       const std::string& given_pch, bool waits,
-                       const std::vector<std::string>& joined) {
+                       const std::string& given_pch, bool waits, const std::string& joined) {
   std::string pch = given_pch;
   Undeclared undeclared;
   SourceFacts facts = parse_first(file, arguments, pch, waits, undeclared, joined);
@@ -427,7 +429,7 @@ PchParts make_pch(const std::string& source, const std::vector<std::string>& arg
   SourceFacts seen{.file = source};
   PchParts parts;
   Undeclared undeclared;
-  const std::vector<std::string> none;
+  const std::string none;
   Findings findings{seen, {}, undeclared, none};
   const bool is_made = run(std::make_unique<PchAction>(seen, parts, pch), findings, arguments, "");
   if (is_made && seen.error_count == 0 && seen.missing_headers.empty()) parts.hash = hash_of(pch);

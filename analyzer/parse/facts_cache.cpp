@@ -60,7 +60,7 @@ FactsCache::FactsCache(fs::path folder, std::string salt, Stamps& stamps)
 fs::path FactsCache::entry_of(const ParseJob& job) const {
   uint64_t name = fnv1a(job.file, fnv1a(salt_));
   for (const std::string& argument : job.arguments) name = fnv1a_next(argument, name);
-  for (const std::string& source : job.joined) name = fnv1a_next("joined " + source, name);
+  name = fnv1a_next(job.joined, name);
   return folder_ / fmt::format("{:016x}.facts", name);
 }
 

@@ -37,8 +37,7 @@ ParserAnswer ask_parser(const ParseJob& job, const std::string& pch, const Worke
   }
   std::vector<std::string> arguments;
   if (!pch.empty()) arguments = {"--with-pch", pch};
-  for (const std::string& source : job.joined)
-    arguments.insert(arguments.end(), {"--join", source});
+  if (!job.joined.empty()) arguments.insert(arguments.end(), {"--join", job.joined});
   arguments.push_back(job.file);
   arguments.insert(arguments.end(), job.arguments.begin(), job.arguments.end());
   return run_parser(options.program, arguments, options.timeout_s);

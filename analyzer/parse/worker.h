@@ -15,8 +15,8 @@ class StandingParsers;
 
 struct ParseJob {
   std::string file;
-  std::vector<std::string> arguments;    // parse_arguments()
-  std::vector<std::string> joined = {};  // sources that are read before it, as one with it
+  std::vector<std::string> arguments;  // parse_arguments()
+  std::string joined = "";             // what is read before it, as one with it
 };
 
 struct WorkerOptions {

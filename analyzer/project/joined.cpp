@@ -1,5 +1,7 @@
 #include "analyzer/project/joined.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <map>
 #include <optional>
@@ -77,6 +79,19 @@ class Index {
 
 }  // namespace
 
+// What the source defines for itself, as others do under the same name, has another one.
+static std::string inclusion(const SourceFacts& source, size_t number,
+                             std::set<std::string>& known) {
+  std::string before, after;
+  const std::set<std::string> own(source.internal.begin(), source.internal.end());
+  for (const std::string& name : own) {
+    if (known.insert(name).second) continue;
+    before += fmt::format("#define {0} {0}_{1}\n", name, number);
+    after += fmt::format("#undef {}\n", name);
+  }
+  return fmt::format("{}#include \"{}\"\n{}", before, source.file, after);
+}
+
 std::vector<Joined> sources_to_join(const std::vector<SourceFacts>& all) {
   const Index index(all);
   std::map<size_t, std::set<size_t>> below;
@@ -91,19 +106,23 @@ std::vector<Joined> sources_to_join(const std::vector<SourceFacts>& all) {
     if (sources.empty() || called.contains(file) || !index.names_other_dtype(file, sources))
       continue;
     joined.push_back({file, {}});
-    for (const size_t source : sources) joined.back().sources.push_back(all[source].file);
+    std::set<std::string> known(all[file].internal.begin(), all[file].internal.end());
+    for (const size_t source : sources) {
+      joined.back().sources.push_back(all[source].file);
+      joined.back().text += inclusion(all[source], joined.back().sources.size(), known);
+    }
   }
   return joined;
 }
 
-bool take_joined(std::vector<SourceFacts>& all, const Joined& join, SourceFacts found) {
+void take_joined(std::vector<SourceFacts>& all, const Joined& join, SourceFacts found) {
   SourceFacts& facts = all[join.file];
   uint64_t errors = facts.error_count;
   for (const SourceFacts& one : all) {
     if (std::find(join.sources.begin(), join.sources.end(), one.file) != join.sources.end())
       errors += one.error_count;
   }
-  if (!found.parsed || found.error_count > errors) return false;
+  if (!found.parsed || found.error_count > errors) return;
   std::set<std::string> left;
   for (const SourceOp& call : found.module_calls) left.insert(call.op);
   for (const SourceOp& call : facts.module_calls) {
@@ -112,7 +131,6 @@ bool take_joined(std::vector<SourceFacts>& all, const Joined& join, SourceFacts 
   // What stands in its headers is judged without them, too.
   std::erase_if(facts.ops, [&](const SourceOp& op) { return op.place.file == facts.file; });
   for (SourceOp& op : found.ops) facts.ops.push_back(std::move(op));
-  return true;
 }
 
 }  // namespace dtypecheck::analyzer

@@ -15,11 +15,12 @@ namespace dtypecheck::analyzer {
 struct Joined {
   size_t file;                       // in the facts of the run
   std::vector<std::string> sources;  // that define what it calls
+  std::string text;                  // that includes these
 };
 std::vector<Joined> sources_to_join(const std::vector<SourceFacts>& all);
 
-// Takes the ops that the file was seen to make with its sources. False: they do not fit together,
-// as two that define a function of the same name for themselves, and nothing is taken.
-bool take_joined(std::vector<SourceFacts>& all, const Joined& join, SourceFacts found);
+// Takes the ops that the file was seen to make with its sources; nothing where they do not fit
+// together.
+void take_joined(std::vector<SourceFacts>& all, const Joined& join, SourceFacts found);
 
 }  // namespace dtypecheck::analyzer

@@ -283,10 +283,13 @@ class AcrossFiles(tool.SharedCacheTest):
         self.assertEqual(self.findings(), [("one/net.cpp", 4, "error", "mixed-operands")])
 
     def test_files_that_cannot_be_read_as_one(self):
-        """Each has a helper of the same name: what the call gives is judged at the call."""
+        """A helper of one name each is no reason; a macro that one leaves behind is: what the call gives is judged at the call."""
         self.model(given="torch::ones({2, 4}, torch::kDouble)")
         for file in ("net.cpp", "main.cpp"):
-            self.write(file, (self.work / file).read_text() + "static int helper() { return 1; }\n")
+            self.write(file, (self.work / file).read_text() +
+                       "static int helper() { return 1; }\nnamespace { struct Own {}; const int kOwn = 2; }\n")
+        self.assertEqual(self.findings(), [("net.cpp", 4, "error", "mixed-operands")])
+        self.write("net.cpp", (self.work / "net.cpp").read_text() + "#define main 1 +\n")
         self.assertEqual(self.findings(), [("main.cpp", 5, "error", "mixed-operands")])
 
     def test_a_forward_that_casts_what_it_is_given(self):
