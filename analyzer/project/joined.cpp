@@ -48,12 +48,12 @@ class Index {
     return found;
   }
 
-  // Where all that these name is what models and their targets are by default, each file by itself
-  // says as much.
+  // Where no floating dtype is named but what models have by default, each file by itself says as
+  // much, as a rule: an integer is refused by the first layer, which is judged at the call.
   bool names_other_dtype(size_t file, const std::set<size_t>& sources) const {
     DtypeSet named = all_[file].named_dtypes;
     for (const size_t source : sources) named |= all_[source].named_dtypes;
-    return !named.within(DtypeSet(Dtype::kFloat) | Dtype::kLong);
+    return !(named & (kFloating | kComplex)).within(Dtype::kFloat);
   }
 
  private:

@@ -41,8 +41,8 @@ void of_numbers(std::vector<int> whole, std::vector<float> real) {
 }
 
 void of_classes(torch::Tensor given) {
-  torch::one_hot(torch::zeros({3}), 4);
-  // EXPECT error: aten::one_hot does not take a Float first [refused-dtype]
-  torch::one_hot(torch::zeros({3}, torch::kLong), 4);
-  torch::one_hot(given, 4);
+  torch::nn::functional::one_hot(torch::zeros({3}), 4);
+  // EXPECT error: tensor is Float, and aten::one_hot needs Long [refused-dtype]
+  torch::nn::functional::one_hot(torch::zeros({3}, torch::kLong), 4);
+  torch::nn::functional::one_hot(given, 4);
 }
