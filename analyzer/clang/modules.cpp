@@ -91,6 +91,33 @@ const Expr* module_that_runs(const CallExpr* call) {
   return runs ? member->base : nullptr;
 }
 
+// The layer of LibTorch's that forward() of a block gives its parameter to, before anything else
+// sees that. Null: there is none.
+const CXXRecordDecl* first_in_forward(const CXXRecordDecl* block) {
+  const FunctionDecl* forward = nullptr;
+  for (const CXXMethodDecl* method : block->methods()) {
+    if (name_of(method->getDeclName()) == "forward") forward = method->getDefinition();
+  }
+  if (forward == nullptr || !forward->hasBody() || forward->getNumParams() != 1) return nullptr;
+  const CXXRecordDecl* layer = nullptr;
+  const Expr* given = nullptr;  // to the layer
+  const Expr* first = nullptr;  // that names the parameter
+  for_each_expr(forward->getBody(), [&](const Expr* one) {
+    const auto* name = dyn_cast<DeclRefExpr>(one);
+    if (first == nullptr && name != nullptr && name->getDecl() == forward->getParamDecl(0))
+      first = name;
+    const auto* call = dyn_cast<CallExpr>(one);
+    const Expr* module = call == nullptr || first != nullptr ? nullptr : module_that_runs(call);
+    const unsigned at = call != nullptr && isa<CXXOperatorCallExpr>(call) ? 1 : 0;
+    if (module == nullptr || call->getNumArgs() <= at) return;
+    given = stripped(call->getArg(at));
+    layer = held_module(module->getType());
+  });
+  const bool is_known = layer != nullptr && first == given && layer->getIdentifier() != nullptr &&
+                        is_torchs_own(layer) && !op_of_module(layer->getName()).empty();
+  return is_known ? layer : nullptr;
+}
+
 // layers[0], which is known by its list: what casts it makes the others unknown.
 bool names_element(const Expr* module) {
   bool found = false;
@@ -325,6 +352,8 @@ class FirstLayer {
       if (record->getName() == "SequentialImpl" || keeps_dtype(record->getName())) return;
       if (is_torchs_own(record) && !op_of_module(record->getName()).empty())
         found_ = record;
+      else if (const CXXRecordDecl* first = first_in_forward(record); first != nullptr)
+        found_ = first;
       else
         is_other_ = true;
     });

@@ -101,3 +101,24 @@ void functions() {
   Product::apply(torch::ones({4, 4}), torch::ones({4, 4}));
   Product::apply(torch::ones({4, 4}, torch::kDouble), torch::ones({4, 4}));
 }
+
+// A block that is put in first gives its own first layer what it is given; one that casts it does not.
+struct BlockImpl : torch::nn::Module {
+  torch::nn::Linear a{nullptr};
+  torch::Tensor forward(torch::Tensor x) { return torch::relu(a(x)); }
+};
+TORCH_MODULE(Block);
+struct CastImpl : torch::nn::Module {
+  torch::nn::Linear a{nullptr};
+  torch::Tensor forward(torch::Tensor x) { return torch::relu(a(x.to(torch::kFloat))); }
+};
+TORCH_MODULE(Cast);
+
+void of_blocks() {
+  torch::Tensor x = torch::randint(0, 5, {2, 4});
+  torch::nn::Sequential blocks(Block(), torch::nn::Linear(4, 4));
+  blocks->forward(x);
+  // EXPECT error: Long input meets a Float weight [refused-dtype]
+  torch::nn::Sequential casts(Cast(), torch::nn::Linear(4, 4));
+  casts->forward(x);
+}
