@@ -68,7 +68,7 @@ size_t finding_count(const std::vector<Entry>& entries, size_t first) {
 
 // The first cause, and what the run died of where that came of it.
 size_t always_full(const Report& report, const std::vector<Entry>& entries) {
-  constexpr size_t kOfSource = 5;  // findings about source do not follow from one another
+  constexpr size_t kOfSource = 5;  // findings about source seldom follow from one another
   if (report.scan) return kOfSource;
   constexpr size_t kMost = 3;
   for (size_t i = 0; i < entries.size() && i < kMost; ++i) {
