@@ -55,8 +55,8 @@ std::optional<double> seconds_of(const Process& process);
 const Process* process_at(const Run& run, uint32_t process);  // nullptr when there is none
 
 // What may be done about a finding, and under which label: "fix" is what was proven by running the
-// program with it, or stands in a check of source; "workaround" is what was proven and gives up what
-// ran in 16 bits; everything else is a "try". Both are empty where nothing is known.
+// program with it, or stands in a check of source; "workaround" is what was proven and gives up
+// what ran in 16 bits; everything else is a "try". Both are empty where nothing is known.
 struct Fix {
   const char* label = "";
   std::string text;
