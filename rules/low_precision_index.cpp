@@ -156,8 +156,8 @@ op aten::_to_copy self=Long[1,6] dtype:=BFloat16 -> BFloat16[1,6] inexact 1365 1
 # EXPECT-FIX cast the result of _to_copy to Float, train.py:88
 # The frequencies that the positions meet were lowered with their module.
 op aten::_to_copy self=Float[32] dtype:=BFloat16 -> BFloat16[32] cast 32 0 0 at train.py:9 main phase load
-op aten::_to_copy self=Long[768] dtype:=BFloat16 -> BFloat16[768] inexact 257 256 at rope.py:4 Rotary.forward phase forward module net.rotary class Rotary
-op aten::outer self=BFloat16[768]<#3 vec2=BFloat16[32]<#2 -> BFloat16[768,32] at rope.py:5 Rotary.forward phase forward module net.rotary class Rotary
+op aten::_to_copy self=Long[768] dtype:=BFloat16 -> BFloat16[768] inexact 257 256 at rope.py:4 Rotary.forward in net.rotary (Rotary) phase forward
+op aten::outer self=BFloat16[768]<#3 vec2=BFloat16[32]<#2 -> BFloat16[768,32] at rope.py:5 Rotary.forward in net.rotary (Rotary) phase forward
 # EXPECT rope.py:4: warning: 257 became 256 in BFloat16 [low-precision-index]
 # EXPECT-FIX keep the buffer in its dtype when its module is cast, rope.py:5
 # 1024 is a power of two.

@@ -214,6 +214,7 @@ class Promotions {
     const Promotion found = promotion_of(call);
     if (found.low == nullptr || found.wide == nullptr) return false;
     if (led_to_refusal_.contains(call.id)) return true;
+    if (call.inexact) return false;  // far-from-float says what to raise
     return is_called_by_program(call) && !is_in_autocast(call) && is_substantial(found, call) &&
            !is_data_preparation(call, found) && !ends_in_loss(index_, call) &&
            !cast_back_.holds(call, found.low->dtypes);

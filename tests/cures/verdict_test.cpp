@@ -226,13 +226,13 @@ TEST_CASE("What a run computes in 16 bits is counted by calls and bytes, without
   CHECK(low_share(run).calls == 0);
 }
 
-TEST_CASE("Nothing of a program that is not Python is tried") {
+TEST_CASE("Nothing of a program in C++ is tried whose build is not told") {
   judging::RecordedRun recorded;
   recorded.run = ended({}).recorded.run;
   const Search found = search(recorded, {kGoal}, {}, {});
   CHECK(found.tries.empty());
   CHECK(found.runs == 0);
-  CHECK_THAT(found.impossible, Contains("not Python"));
+  CHECK_THAT(found.impossible, Contains("say how it is built"));
 }
 
 TEST_CASE("A NaN that came with the data is there once an infinity is no more") {
