@@ -50,6 +50,7 @@ struct ShadowCall {
   bool is_known = false;    // an operand has a shadow
   bool is_unknown = false;  // one of 16 bits has none: what was lost before is not known
   bool is_bare = false;     // one of Float has none: it was rounded as the others were, perhaps
+  bool is_low = false;      // one is of 16 bits
   bool is_finite = true;    // the operands themselves
   bool has_nan = false;
   bool is_whole = false;       // arithmetic of integers, computed in Long
@@ -359,6 +360,7 @@ bool add_tensor(ShadowCall& call, const Tensor& whole, Tensor* out) {
   call.is_known = call.is_known || shadow;
   call.is_unknown = call.is_unknown || (!shadow && is_low(tensor));
   call.is_bare = call.is_bare || (!shadow && tensor.scalar_type() == at::kFloat);
+  call.is_low = call.is_low || is_low(tensor);
   return true;
 }
 
@@ -704,6 +706,8 @@ bool judge_floats(ShadowCall& call, const Frame& frame, const Tensor& actual, co
   if (!is_far) return found.error < kFar;
   if (frame.op->converts || found.scale < kResidue * call.scale) return false;
   if (call.is_unknown && call.error > 0) return false;
+  const bool may_be_alike = call.is_bare && !call.is_low && call.error >= kOfFloat;
+  if (may_be_alike && !is_outside_training(frame)) return false;
   if (!is_low(actual) && !is_outside_training(frame) && call.error < kOfFloat) return false;
   if (found.error < kAmplified * std::max(call.error, smallest_part(actual))) return false;
   // Gradients that cancel have nothing to say, and are left to their noise.
