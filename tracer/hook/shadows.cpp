@@ -533,19 +533,16 @@ bool is_of_16_bits(at::ScalarType dtype) { return dtype == at::kHalf || dtype ==
 
 // A product that takes too long. Of two matrices it is known how long.
 bool is_large_product(const Frame& frame, c10::ArrayRef<const IValue> inputs) {
-  std::vector<Tensor> factors;
-  int64_t largest = 0;
-  any_tensor(*frame.op, inputs, [&](const Tensor& tensor) {
-    largest = std::max(largest, tensor.numel());
-    factors.push_back(tensor);
-    return false;
-  });
-  if (largest <= kMostOfProduct) return false;
-  if (largest > kMostElements || factors.size() < 2) return true;
-  const bool is_linear = is_op(frame, {"aten::linear"});
-  if (!is_linear && !is_op(frame, {"aten::mm", "aten::matmul", "aten::bmm"})) return true;
-  const int64_t depth = factors[0].dim() > 0 ? factors[0].size(-1) : 1;
-  return factors[0].numel() / std::max<int64_t>(depth, 1) * factors[1].numel() > kMostMultiplied;
+  const auto is_any_above = [&](int64_t most) {
+    return any_tensor(*frame.op, inputs,
+                      [=](const Tensor& tensor) { return tensor.numel() > most; });
+  };
+  if (!is_any_above(kMostOfProduct)) return false;
+  const bool has_two = is_op(frame, {"aten::linear", "aten::mm", "aten::matmul", "aten::bmm"});
+  if (!has_two || is_any_above(kMostElements)) return true;
+  const Tensor &left = inputs[0].toTensor(), &right = inputs[1].toTensor();
+  const int64_t depth = left.dim() > 0 ? left.size(-1) : 1;
+  return left.numel() / std::max<int64_t>(depth, 1) * right.numel() > kMostMultiplied;
 }
 
 // Sets what kind of call it is. Most are Float, or views of nothing that has a shadow.
