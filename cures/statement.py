@@ -212,8 +212,13 @@ class Site:
         return max(found, key=lambda n: (n.lineno, n.col_offset), default=None)
 
     def regions(self):
-        """What to look through: the expression that ran, and then all of the statement."""
-        return ([[self.focus]] if self.focus is not None else []) + [list(head_nodes(self.statement))]
+        """The nodes to look through: those of the expression that ran, and then all of the statement."""
+        return ([list(ast.walk(self.focus))] if self.focus is not None else []) + [list(head_nodes(self.statement))]
+
+    def one(self, find, what):
+        """The one that `find` finds among the nodes of the expression that ran, or else of the statement."""
+        return next((found[0] for found in map(find, self.regions()) if len(found) == 1), None) or only(
+            find(self.regions()[-1]), what)
 
     # ---- which call, and which operand of it
 
@@ -387,16 +392,15 @@ class Site:
 
     def module_call(self, nodes=None):
         """The one call of the module, or of the nearest around it; None where there are several."""
-        for region in [list(ast.walk(r[0])) if len(r) == 1 else r for r in (self.regions() if nodes is None else [nodes])]:
+        for region in self.regions() if nodes is None else [nodes]:
             depths = [(self.depth_of(n), n) for n in calls_in(region)]
             deepest = max((depth for depth, _ in depths), default=0)
             found = [n for depth, n in depths if depth == deepest > 0]
             if len(found) == 1:
                 return found[0]
         # A model that no variable of the script holds is named by its class: the call is the one in which the op ran.
-        at, *more = self.regions()[0] if nodes is None else [None]
-        is_unnamed = self.cure["module"][:1].isupper() and not more and isinstance(at, ast.Call)
-        return at if is_unnamed and not self.operand_nodes() else None
+        is_unnamed = nodes is None and self.cure["module"][:1].isupper() and isinstance(self.focus, ast.Call)
+        return self.focus if is_unnamed and not self.operand_nodes() else None
 
     def module_argument(self, node):
         """Which argument of the module the operand is: the only one, what its name says, or the only variable that the line

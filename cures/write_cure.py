@@ -116,8 +116,7 @@ def made_by(site):
     """The call on this line that made the tensor."""
     op = site.cure["calls"][0]["op"]
     is_cast = op.strip("_").startswith("to") and not op.startswith("python::")
-    for region in site.regions():
-        nodes = list(ast.walk(region[0])) if len(region) == 1 else region
+    for nodes in site.regions():
         found = [n for n in calls_in(nodes)
                  if (isinstance(n.func, ast.Attribute) and n.func.attr in CASTS if is_cast else site.is_called(op, n))]
         if not found and op.startswith("empty"):  # inside of torch.tensor(), or of a layer
@@ -576,8 +575,7 @@ def invert(site):
 
 def fit_number(site):
     """The lowest or highest number of the dtype for one that it does not hold."""
-    for where in site.regions():
-        nodes = list(ast.walk(where[0])) if len(where) == 1 else where
+    for nodes in site.regions():
         found = [(call, a) for call in calls_in(nodes) for a in [*call.args, *(k.value for k in call.keywords)]
                  if constant_of(a) == site.cure["value"] and last_part(call.func) not in CONVERSIONS]
         if not found:  # it has a name there: masked_fill(mask, self.lowest)
@@ -651,32 +649,26 @@ def cast_gradient(site):
 
 def cast_receiver(method):
     def change(site):
-        for where in site.regions():
-            nodes = list(ast.walk(where[0])) if len(where) == 1 else where
-            found = [n for n in calls_in(nodes) if isinstance(n.func, ast.Attribute) and n.func.attr == method]
-            if len(found) == 1:
-                return site.casts(found[0].func.value)[-1:]
-        raise Unplaced(f"the line does not call {method} once")
+        call = site.one(lambda nodes: [n for n in calls_in(nodes) if isinstance(n.func, ast.Attribute) and n.func.attr == method],
+                        f"a call of {method}()")
+        return site.casts(call.func.value)[-1:]
     return change
 
 
 def cast_inverted(site):
-    for where in site.regions():
-        nodes = list(ast.walk(where[0])) if len(where) == 1 else where
-        found = [n.operand for n in nodes if isinstance(n, ast.UnaryOp) and isinstance(n.op, ast.Invert)]
-        if len(found) == 1:
-            return site.casts(found[0])[-1:]
-    raise Unplaced("the line does not invert one thing")
+    inverted = site.one(lambda nodes: [n.operand for n in nodes if isinstance(n, ast.UnaryOp) and isinstance(n.op, ast.Invert)], "a ~")
+    return site.casts(inverted)[-1:]
+
+
+def dtypes_given(nodes):
+    """(call, keyword) of the dtypes that calls are given: dtype=, param_dtype=."""
+    return [(n, k) for n in calls_in(nodes) for k in n.keywords if (k.arg or "").endswith("dtype")]
 
 
 def dtype_argument(site):
     """dtype=torch.float32 for dtype="float32" and dtype=np.float32, dtype=getattr(torch, name) for dtype=name."""
-    for where in site.regions():
-        nodes = list(ast.walk(where[0])) if len(where) == 1 else where
-        found = [k.value for n in calls_in(nodes) for k in n.keywords if k.arg == "dtype" and site.is_function(n)]
-        if len(found) == 1:
-            break
-    given, torch = only(found, "a dtype"), torch_name(site.source)
+    given = site.one(lambda nodes: [k.value for n, k in dtypes_given(nodes) if site.is_function(n)], "a dtype")
+    torch = torch_name(site.source)
     if torch is None:
         raise Unplaced("the file has no name for torch")
     name = getattr(given, "value", None) if isinstance(given, ast.Constant) else getattr(given, "attr", None)
@@ -689,20 +681,15 @@ def dtype_argument(site):
 
 def dtype_given(site):
     """Another dtype for the one that a call hands on: dtype=torch.float32 for dtype=weight_dtype."""
-    given = only([k.value for n in calls_in(head_nodes(site.statement)) for k in n.keywords if (k.arg or "").endswith("dtype")],
-                 "a dtype")
+    given = only(dtypes_given(head_nodes(site.statement)), "a dtype")[1]
     (text, more) = site.dtype_texts()[-1]
-    return [[site.source.replaced(given, text), *more]]
+    return [[site.source.replaced(given.value, text), *more]]
 
 
 def without_dtype(site):
     """The call asks for no dtype, and takes that of what it is given."""
-    for where in site.regions():
-        nodes = list(ast.walk(where[0])) if len(where) == 1 else where
-        found = [(n, k.value) for n in calls_in(nodes) for k in n.keywords if k.arg == "dtype"]
-        if len(found) == 1:
-            break
-    call, given = only(found, "a dtype")
+    call, keyword = site.one(dtypes_given, "a dtype")
+    given = keyword.value
     before = [n for n in [*call.args, *(k.value for k in call.keywords)] if (n.lineno, n.col_offset) < (given.lineno, given.col_offset)]
     if not before:
         raise Unplaced("the dtype comes first")
