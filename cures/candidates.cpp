@@ -149,9 +149,20 @@ bool is_double_for_this_alone(const OpCall& call, const OpCall& origin) {
           }));
 }
 
+// It has what else it reads in the dtype that is wanted.
+bool would_rather_read(const OpCall& call, const OpCall& origin, Dtype wanted) {
+  bool has_wanted = false;
+  for (const Operand& operand : call.operands) {
+    if (operand.origin == origin.id || operand.is_wrapped_number) continue;
+    has_wanted |= operand.dtypes == DtypeSet(wanted);
+    if (operand.dtypes.contains(origin.result_dtype().value_or(wanted))) return false;
+  }
+  return has_wanted;
+}
+
 // Another line than the goal's reads it in the dtype that it has. zeros_like() takes whichever it
 // is.
-bool is_needed(const Run& run, const OpCall& origin, const Finding& goal) {
+bool is_needed(const Run& run, const OpCall& origin, const Finding& goal, Dtype wanted) {
   if (was_lowered_for_others(run, origin, goal)) return true;
   const std::set<OpCallId> on_the_way = on_the_way_to(run, goal);
   return std::any_of(run.calls.begin(), run.calls.end(), [&](const OpCall& call) {
@@ -159,7 +170,7 @@ bool is_needed(const Run& run, const OpCall& origin, const Finding& goal) {
     return call.outcome == Outcome::kReturned && call.parent == kNoOpCall &&
            !ops::takes_no_values(call.op) && !(call.site.line == goal.site.line) &&
            !(call.site.line == origin.site.line) && !on_the_way.contains(call.id) &&
-           !is_double_for_this_alone(call, origin) &&
+           !is_double_for_this_alone(call, origin) && !would_rather_read(call, origin, wanted) &&
            std::any_of(call.operands.begin(), call.operands.end(), reads);
   });
 }
@@ -176,7 +187,7 @@ void note_places(const Run& run, const Finding& goal, std::vector<Candidate>& al
     const Cure& cure = *one.parts.front().second;
     const OpCall* origin = origin_of(run, goal, cure);
     if (origin == nullptr) continue;
-    const bool needed = is_needed(run, *origin, goal);
+    const bool needed = is_needed(run, *origin, goal, cure.dtype);
     const bool has_other = std::any_of(all.begin(), all.end(), [&](const Candidate& other) {
       const Cure& its = *other.parts.front().second;
       return is_result(other) && other.ways.front().is_placed() && its.dtype == cure.dtype &&

@@ -134,6 +134,11 @@ static void add_operand(const Cure& cure, const Run& run, const OpCall& call, Js
   question["calls"] = calls_of(run, call, operand == nullptr ? "" : operand->name);
   if (operand == nullptr && call.result_dtype())
     question["from"] = name_in_torch(*call.result_dtype());
+  const OpCall* cast = operand == nullptr ? &call : run.call(operand->origin);
+  const bool is_cast = cast != nullptr && (ops::facts_of(cast->op) & ops::kCast) != 0 &&
+                       !cast->operands.empty() && cast->site.line == cure.where;
+  if (const auto was = is_cast ? cast->operands.back().dtypes.single() : std::nullopt)
+    question["was"] = name_in_torch(*was);  // before the line cast it
   if (operand == nullptr) return;
   if (const auto dtype = operand->dtypes.single()) question["from"] = name_in_torch(*dtype);
   for (const Operand& other : call.operands) {
@@ -242,7 +247,7 @@ static Json ask(const std::string& python, const Json& question) {
   return Json::parse(ask_python(python,
                                 {{"write_cure.py", embedded::kWriteCureScript},
                                  {"demerits.py", embedded::kDemeritsScript},
-                                 {"extension.py", embedded::kExtensionScript},
+                                 {"cpp_source.py", embedded::kCppSourceScript},
                                  {"statement.py", embedded::kStatementScript},
                                  {"source.py", embedded::kSourceScript}},
                                 question.dump()));

@@ -190,6 +190,19 @@ def blocks(tree):
                 yield block
 
 
+def is_op_called(op, path, names):
+    """The op is what is called by this path: "linalg.inv" is linalg_inv, "grid_sample" grid_sampler_2d."""
+    full = op.rsplit("::", 1)[-1].rsplit(".", 1)[-1]
+    name, last = full.strip("_"), path.rsplit(".", 1)[-1].strip("_")
+    if len(last) < 2:
+        return False
+    if name == last or (name.startswith(last + "_") and len(last) > 3):
+        return True
+    if name.endswith("_" + last) and name[:-len(last) - 1] in path:
+        return True
+    return any(full.startswith(start) and last == other for start, other in names)
+
+
 class Site:
     """The place of a cure: its statement, and what the trace knows of the call there."""
 
@@ -223,17 +236,7 @@ class Site:
     # ---- which call, and which operand of it
 
     def is_called(self, op, call):
-        """The op is what the line calls by this name: "linalg.inv" is linalg_inv, "grid_sample" grid_sampler_2d."""
-        full = op.rsplit("::", 1)[-1].rsplit(".", 1)[-1]
-        path = dotted(call.func)
-        name, last = full.strip("_"), path.rsplit(".", 1)[-1].strip("_")
-        if len(last) < 2:
-            return False
-        if name == last or (name.startswith(last + "_") and len(last) > 3):
-            return True
-        if name.endswith("_" + last) and name[:-len(last) - 1] in path:
-            return True
-        return any(full.startswith(start) and last == other for start, other in self.tables["names"])
+        return is_op_called(op, dotted(call.func), self.tables["names"])
 
     def is_function(self, call):
         """No tensor stands before the name: "F.relu", "torch.nn.functional.relu"."""

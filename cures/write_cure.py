@@ -25,7 +25,7 @@ import sys
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from demerits import demerits, receivers  # noqa: E402
-from extension import Extension  # noqa: E402
+from cpp_source import CppFile  # noqa: E402
 from source import Notebook, Source, Unplaced, change_between, edit_of, read  # noqa: E402
 from statement import (CASTS, DTYPE_KEYWORDS, DTYPES, FACTORIES, FUNCTIONS, SIGNS, Site, binder_of, blocks,  # noqa: E402
                        calls_in, dotted, head_nodes, import_of_torch, index_of, is_cast, is_compound, is_loaded, is_name, last_part,
@@ -1039,14 +1039,14 @@ def joined_regions(sites):
 
 def write(question):
     base = {file["path"]: file for file in question.get("base", [])}
-    files, extensions, all_ways, sites = {}, {}, [], []
+    files, in_cpp, all_ways, sites = {}, {}, [], []
     for cure in question["cures"]:
         key = (cure["path"], cure.get("cell"))
         text = base.get(cure["path"], {}).get("text")
         if "cpp" in cure:
-            extensions.setdefault(key, Extension(cure, text))
-            known = {"results": question.get("results", {}).get(cure.get("file"), ()), "signs": question["signs"]}
-            all_ways.append((key, extensions[key].ways({**cure, **known})))
+            in_cpp.setdefault(key, CppFile(cure, text))
+            known = {"results": question.get("results", {}).get(cure.get("file"), ()), "signs": question["signs"], "names": question["names"]}
+            all_ways.append((key, in_cpp[key].ways({**cure, **known})))
             continue
         if key not in files:
             results = question.get("results", {}).get(cure.get("file"), ())
@@ -1065,7 +1065,7 @@ def write(question):
         all_ways.append((key, change(site)))
     answers, reason = [], None
     for number in range(max(len(ways) for _, ways in all_ways)):
-        edits = {key: [] for key in (*files, *extensions)}
+        edits = {key: [] for key in (*files, *in_cpp)}
         for key, ways in all_ways:
             edits[key].extend(ways[min(number, len(ways) - 1)])
         try:
@@ -1073,8 +1073,8 @@ def write(question):
         except Unplaced as one:
             reason = reason or one
             continue
-        in_cpp = [edit for key in extensions for edit in extensions[key].edits(edits[key])]
-        answer = {"edits": [*(edit for _, made, _ in changed for edit in made), *in_cpp],
+        answer = {"edits": [*(edit for _, made, _ in changed for edit in made),
+                            *(edit for key in in_cpp for edit in in_cpp[key].edits(edits[key]))],
                   "demerits": demerits([(source, tree) for source, _, tree in changed])}
         if answer["edits"] not in [other["edits"] for other in answers]:
             answers.append(answer)

@@ -153,7 +153,7 @@ const Rule low_precision_index = {
             .example = R"(
 op aten::_to_copy self=Long[1,6] dtype:=BFloat16 -> BFloat16[1,6] inexact 1365 1368 at train.py:88 phase forward
 # EXPECT train.py:88: warning: 1365 became 1368 in BFloat16 [low-precision-index]
-# EXPECT-FIX cast the result of _to_copy to Float, train.py:88
+# EXPECT-FIX cast the result of to() to Float, train.py:88
 # The frequencies that the positions meet were lowered with their module.
 op aten::_to_copy self=Float[32] dtype:=BFloat16 -> BFloat16[32] cast 32 0 0 at train.py:9 main phase load
 op aten::_to_copy self=Long[768] dtype:=BFloat16 -> BFloat16[768] inexact 257 256 at rope.py:4 Rotary.forward in net.rotary (Rotary) phase forward

@@ -65,7 +65,8 @@ void note_refusal(const RunIndex& index, const JudgeOptions& options, const OpCa
                   Training& training) {
   const bool is_first = was_refused(call) && call.follows == kNoOpCall;
   const bool is_layer = !ops::parse_op_name(call.op).in_place;
-  if (!is_first || !is_layer || call.site.phase != Phase::kForward) return;
+  const bool is_python = !is_in_cpp(call) || call.site.caller.known();  // C++ seldom opens it
+  if (!is_first || !is_layer || !is_python || call.site.phase != Phase::kForward) return;
   const auto mix = refused_mix(index, call);
   if (!mix || mix->odd.is_parameter() == mix->other.is_parameter()) return;
   const bool odd_is_low = kLowPrecision.contains(mix->odd.dtype);

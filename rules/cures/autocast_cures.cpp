@@ -31,7 +31,8 @@ contracts::Acceptance under_autocast(const RunIndex& index, const JudgeOptions& 
 std::optional<Cure> CureProposer::open_autocast(const OpCall& call, Dtype dtype) const {
   const std::string device = call.device_type();
   const auto runtime = options_.contracts->find(device, index_.run().process_of(call).libtorch);
-  if (call.autocast.region_for(device) != nullptr || call.autocast.is_inner) return std::nullopt;
+  if (call.autocast.region_for(device) != nullptr || call.autocast.is_inner || is_in_cpp(call))
+    return std::nullopt;
   if (runtime && device == "cpu" && dtype == Dtype::kHalf &&
       !options_.contracts->runtimes()[*runtime].has_mode("autocast:Half")) {
     dtype = Dtype::kBFloat16;  // the CPU's autocast learnt Half late
@@ -40,7 +41,7 @@ std::optional<Cure> CureProposer::open_autocast(const OpCall& call, Dtype dtype)
   if (acceptance == contracts::Acceptance::kRejects) return std::nullopt;
   // In a model's own code the region is around the call of the model, where that is known, or else
   // around the line alone.
-  const bool has_caller = call.site.caller.known() && !is_in_cpp(call);
+  const bool has_caller = call.site.caller.known();
   const bool is_line = is_in_forward(call.site.line) && !has_caller;
   Cure cure =
       cure_of(CureKind::kOpenAutocast, call, is_line ? "" : root_module(call.site.module), dtype);
@@ -53,7 +54,7 @@ std::optional<Cure> CureProposer::open_autocast(const OpCall& call, Dtype dtype)
 
 std::optional<Cure> CureProposer::move_autocast(const OpCall& call) const {
   const OpCall* before = index_.autocast_before(call);
-  if (before == nullptr || is_in_cpp(call)) return std::nullopt;
+  if (before == nullptr) return std::nullopt;
   const std::string device = call.device_type();
   auto cure = open_autocast(call, before->autocast.region_for(device)->dtype);
   if (!cure) return std::nullopt;

@@ -367,9 +367,10 @@ std::optional<Cure> CureProposer::cast_result(const OpCall& maker, Dtype dtype) 
   });
   Cure cure = cure_of(CureKind::kCastResult, maker, "", dtype);
   cure.text = fmt::format("cast the result of {} to {}{}",
-                          is_lift(maker) ? "from_numpy()"
-                          : is_tensor    ? "tensor()"
-                                         : maker.short_op(),
+                          is_lift(maker)                   ? "from_numpy()"
+                          : is_tensor                      ? "tensor()"
+                          : maker.short_op() == "_to_copy" ? "to()"
+                                                           : maker.short_op(),
                           dtype_name(dtype), at(maker.site.line));
   return cure;
 }

@@ -791,6 +791,43 @@ def main(args):
             way = self.in_cpp(text, 6, "cast result", results=other, op="zeros", operand="", arguments=())
             self.assertEqual(way, [text.replace("8})", "8}, torch::kBFloat16)")])
 
+    def test_a_layer_is_called_in_cpp(self):
+        head = "  torch::nn::Conv2d conv{nullptr};\n  torch::nn::BatchNorm2d norm{nullptr};\n"
+        text = head + "  x = torch::relu(norm->forward(conv->forward(x)));\n"
+        arguments = ("input", "weight", "bias")
+        for op, what in (("conv2d", "conv->forward(x"), ("batch_norm", "norm->forward(conv->forward(x)")):
+            found = self.in_cpp(text, 4, "cast operand", op=op, operand="input", arguments=arguments)
+            self.assertEqual(found, [text.replace(what, f"{what}.to(torch::kBFloat16)")])
+        for other in ("x = other(norm->forward(x), conv->forward(x));", "x = unknown(also(x));", "x = y + z;"):
+            with self.subTest(other), self.assertRaisesRegex(Unplaced, "not found on the line"):
+                self.in_cpp(head + other, 4, "cast operand", op="linear", operand="input", arguments=arguments)
+        with self.assertRaisesRegex(Unplaced, "not found on the line"):  # the weight is not what it is called with
+            self.in_cpp(text, 4, "cast operand", op="conv2d", operand="weight", arguments=arguments)
+        state = "  auto [y, h] = lstm->forward(x, hidden);\n"
+        found = self.in_cpp(state, 2, "cast operand", op="lstm", operand="input", arguments=("input", "hx"))
+        self.assertEqual(found, [state.replace("(x", "(x.to(torch::kBFloat16)")])
+
+    def test_a_cast_in_cpp_is_left_out_where_it_was_that_before(self):
+        cure = dict(op="_to_copy", operand="", arguments=())
+        for text, ways in (("  y = (a + b).to(torch::kHalf) * 2;\n", ["  y = (a + b) * 2;\n", "  y = (a + b).to(torch::kBFloat16) * 2;\n"]),
+                           ("  model->to(torch::kDouble);\n", ["", "  model->to(torch::kBFloat16);\n"]),
+                           ("  if (low) model->to(torch::kHalf);\n", ["  if (low) model->to(torch::kBFloat16);\n"]),
+                           ("  y = x.to(device, torch::kHalf);\n", ["  y = x.to(device, torch::kBFloat16);\n"])):
+            with self.subTest(text):
+                self.assertEqual(self.in_cpp(text, 2, "cast result", was="bfloat16", **cure), ways)
+                self.assertEqual(self.in_cpp(text, 2, "cast result", was="float32", **cure), ways[-1:])
+        self.assertEqual(self.in_cpp("  model->to(torch::kDouble);\n", 2, "cast parameters", was="bfloat16", **cure)[0], "")
+        for reason, text in (("no cast", "  y = x.to(device);\n"), ("several casts", "  y = x.to(at::kHalf) + z.to(at::kHalf);\n")):
+            with self.assertRaisesRegex(Unplaced, reason):
+                self.in_cpp(text, 2, "cast result", **cure)
+
+    def test_an_operand_that_the_line_casts_in_cpp(self):
+        text = "  auto loss = torch::nll_loss(y, t.to(torch::kFloat), /*weight=*/{}, torch::Reduction::Sum);\n"
+        cure = dict(op="nll_loss", operand="target", arguments=("self", "target"))
+        ways = [text.replace("t.to(torch::kFloat)", one) for one in ("t", "t.to(torch::kBFloat16)")]
+        self.assertEqual(self.in_cpp(text, 2, "cast operand", was="bfloat16", **cure), ways)
+        self.assertEqual(self.in_cpp(text, 2, "cast operand", **cure), ways[1:])
+
     def test_no_place_in_cpp(self):
         for reason, text in (("no call of zeros", "  auto out = make(count);\n"), ("several calls", "  f(at::zeros({1}), at::zeros({2}));\n"),
                              ("not closed", "  auto out = at::zeros({1};\n"), ("no call of zeros", '  say("at::zeros({1})");\n')):

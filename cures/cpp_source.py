@@ -1,19 +1,27 @@
-"""Finds in a C++ source of an extension what a cure changes, and writes it. Calls are found by their names and brackets, which is
-enough where the run says the line: no parser of C++ has to be installed where the program runs.
+"""Finds in a C++ source what a cure changes, and writes it. Calls are found by their names and brackets, which is enough where the run
+says the line: no parser of C++ has to be installed where the program runs.
 
 Edits are as source.py has them.
 """
 
+import os
 import re
 
 from source import Unplaced, decoded, edit_of, read
+from statement import is_op_called
 
 # What is no code: comments and literals, and what is in them.
 NO_CODE = re.compile(rb'//[^\n]*|/\*.*?\*/|R"(\w*)\(.*?\)\1"|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])+\'', re.S)
 CLOSING = {b"(": b")", b"[": b"]", b"{": b"}"}
 OPTIONS = re.compile(rb"options|TensorOptions|dtype\(|\b(?:torch|at|c10)::k[A-Z]|\bopts?\b")
-DTYPE = re.compile(rb"(?:torch|at|c10)::k(?:Double|Half|BFloat16|Float(?:16|32|64)?)\b")
+DTYPE = re.compile(rb"(?:torch|at|c10)::k(?:U?Int(?:8|16|32|64)?|Char|Byte|Short|Long|Bool|Double|Half|BFloat16|Float(?:16|32|64)?)\b")
 NAME = re.compile(rb"[A-Za-z_]\w*")
+CASTS = ("to", "toType")
+# What is no tensor among arguments: a number, a list in braces, a dtype, an enumerator, a text.
+NO_TENSOR = re.compile(rb'[-\d{"]|(?:torch|at|c10|std)::(?:k[A-Z]|null|Reduction)|(?:true|false|nullptr)\b')
+# What a layer is given and has no other name for, in the words of the ops.
+LAYER_INPUTS = ("input", "mat1", "indices")
+LAYERS_WITH_WEIGHT = re.compile(r"(Linear|Conv\w*|LayerNorm|GroupNorm|BatchNorm\w*|Embedding|PReLU)(Impl)?$")
 
 
 class Text:
@@ -112,22 +120,50 @@ class Text:
                 found.append((first + 1 + len(text) - len(text.lstrip()), last - len(text) + len(text.rstrip())))
         return found
 
-    def calls(self, name, line):
-        """The calls of functions and methods of this name that begin on the line, or on one of the three below."""
+    def calls(self, line, is_wanted):
+        """The calls of functions and methods that begin on the line, or on one of the three below, and are wanted."""
         begin = self.begin_of(line)
+        named = re.compile(rb"\b[A-Za-z_]\w*\s*(?:<[^<>;(){}]*>)?\s*\(")
         for last in (line, line + 1, line + 3):
-            found = [Call(self, one) for one in re.finditer(rb"\b%s\s*(?:<[^<>;(){}]*>)?\s*\(" % name.encode(), self.code[:self.begin_of(last + 1)])
-                     if one.start() >= begin]
+            all_of_them = [Call(self, one) for one in named.finditer(self.code, begin, self.begin_of(last + 1))]
+            found = [one for one in all_of_them if is_wanted(one)]
             if found:
                 return found
         return []
 
+    def class_of(self, name):
+        """"Linear" of `torch::nn::Linear fc{nullptr}` or `fc = register_module("fc", nn::Linear(4, 4))`, here or in a header that is
+        included from beside it; "" where it is not found, or several are."""
+        texts = [self.data]
+        for header in re.findall(rb'#include "([^"]+)"', self.data):
+            path = os.path.join(os.path.dirname(self.path), header.decode(errors="replace"))
+            texts += [read(path)] if os.path.isfile(path) else []
+        name = re.escape(name.encode())
+        found = {one for text in texts for pattern in (rb"nn::(\w+)[\s&]+(?:\w+(?:\{[^{}]*\})?,\s*)*%s\b",
+                                                        rb'\b%s\s*[=({]\s*register_module\("\w*",\s*(?:\w+::)*(\w+)\(')
+                 for one in re.findall(pattern % name, text)}
+        return found.pop().decode() if len(found) == 1 else ""
+
 
 class Call:
     def __init__(self, text, found):
-        self.text, self.name = text, found.start()
-        self.end = text.closing(found.end() - 1)
-        self.arguments = text.parts(found.end(), self.end)
+        self.text, self.name, self.opening = text, found.start(), found.end() - 1
+
+    @property
+    def end(self):
+        return self.text.closing(self.opening)
+
+    @property
+    def arguments(self):
+        return self.text.parts(self.opening + 1, self.end)
+
+    def is_named(self, *names):
+        return NAME.match(self.text.code, self.name)[0].decode() in names
+
+    def path(self):
+        """"torch.nll_loss" of torch::nll_loss(…)."""
+        before = re.search(rb"(?:\w+(?:::|\.|->))*$", self.text.code[:self.name])[0].decode()
+        return re.sub(r"::|->", ".", before) + NAME.match(self.text.code, self.name)[0].decode()
 
     def receiver(self):
         """(begin, end) of `a.b[0]` in `a.b[0].add_(`, or None: of a function."""
@@ -137,8 +173,7 @@ class Call:
 
     def tensors(self):
         """What it is given but numbers, lists and dtypes, the receiver first."""
-        given = [(begin, end) for begin, end in self.arguments
-                 if not re.match(rb"[-\d{]|(?:torch|at|c10)::k[A-Z]|(?:true|false)\b", self.text.data[begin:end])]
+        given = [(begin, end) for begin, end in self.arguments if not NO_TENSOR.match(self.text.data, begin)]
         receiver = self.receiver()
         return ([receiver] if receiver else []) + given
 
@@ -148,27 +183,57 @@ class Call:
         return before[1].decode() if before and before[1] in (b"torch", b"at") else "torch"
 
 
-def operand(text, line, calls, signs=()):
-    """(begin, end) of the operand of the first of these calls that the line has."""
+def operand(text, line, calls, tables):
+    """(begin, end) of the operand of the first of these calls that the line has, and the call."""
     for call in calls:
-        for sign in (sign for sign, op in signs if op == call["op"] and call["operand"] in call["arguments"]):
+        for sign in (sign for sign, op in tables["signs"] if op == call["op"] and call["operand"] in call["arguments"]):
             two = text.operands(sign, line) if len(call["arguments"]) == 2 else None
             if two:
                 return two[call["arguments"].index(call["operand"])], None
-        for found in text.calls(call["op"], line):
+        for found in text.calls(line, lambda one: is_op_called(call["op"], one.path(), tables["names"])):
             tensors = found.tensors()
             if len(tensors) == len(call["arguments"]) and call["operand"] in call["arguments"]:
                 return tensors[call["arguments"].index(call["operand"])], found
-    raise Unplaced("the operand was not found on the line")
+    layer, given = layer_called(text, line, calls)
+    if layer is None:
+        raise Unplaced("the operand was not found on the line")
+    return given, layer
 
 
-def names_of_dtype(text, cure, at, space):
+def layer_called(text, line, calls):
+    """The call of a layer, `fc->forward(x)` or `fc(x)`, whose op this is, and the argument that the operand is; (None, None) where the
+    line has none, or several that may be meant."""
+    is_state = any(call["operand"].startswith(("hx", "hidden")) for call in calls)
+    if not is_state and not any(call["operand"] in LAYER_INPUTS for call in calls):
+        return None, None
+    ops = {call["op"].replace("_", "") for call in calls}
+
+    def name_of(call):
+        receiver = call.receiver()
+        return call.path().split(".")[-2 if receiver and call.is_named("forward") else -1]
+
+    def may_be_layer(call):
+        before = text.code[:call.name]
+        return call.is_named("forward") or (not before.endswith((b".", b"::")) and call.tensors() and not re.search(rb"\w\s+$", before[-40:]))
+
+    def runs_op(call):
+        layer = re.sub(r"(\dd)?(Impl)?$", "", text.class_of(name_of(call))).lower()
+        return len(layer) > 2 and any(op.startswith(layer) or layer in op for op in ops)
+    called = text.calls(line, may_be_layer)
+    called = [call for call in called if runs_op(call)] or [call for call in called if not text.class_of(name_of(call))]
+    given = called[0].arguments if len(called) == 1 else []
+    index = 1 if is_state else 0
+    has_state = any(op.startswith(("lstm", "gru", "rnn")) for op in ops)
+    return (called[0], given[index]) if index < len(given) and (has_state or len(given) == 1) else (None, None)
+
+
+def names_of_dtype(text, cure, at, call):
     """The dtype that is wanted as the C++ there can say it: a tensor's whose name is known before, and as a constant."""
     names = []
     where = cure.get("use") or cure
     for other in where.get("others", []):
         try:
-            (begin, end), _ = operand(text, where["line"], other, cure["signs"])
+            (begin, end), _ = operand(text, where["line"], other, cure)
         except Unplaced:
             continue
         name = text.data[begin:end]
@@ -178,25 +243,31 @@ def names_of_dtype(text, cure, at, space):
         if is_known or where is cure:
             names.append(name.decode())
     names += text.made_before(at, cure["results"], cure["dtype"])
-    return [f"{name}.scalar_type()" for name in names], names, f"{space}::k{cure['cpp']}"
+    return [f"{name}.scalar_type()" for name in names], names, f"{call.space() if call else 'torch'}::k{cure['cpp']}"
 
 
 def cast_operand(text, cure):
-    (begin, end), call = operand(text, cure["line"], cure["calls"], cure["signs"])
-    relative, _, constant = names_of_dtype(text, cure, begin, call.space() if call else "torch")
+    (begin, end), call = operand(text, cure["line"], cure["calls"], cure)
+    relative, _, constant = names_of_dtype(text, cure, begin, call)
+    asked = [one for one in text.calls(text.place(begin)[0] + 1, lambda one: one.is_named(*CASTS) and one.name >= begin) if one.end == end - 1]
+    said = DTYPE.search(text.code, asked[0].opening, asked[0].end) if asked else None
+    if said:
+        return without_cast(text, cure, asked[0]) + [[text.replaced(said.start(), said.end(), constant)]]
     source = text.data[begin:end].decode()
     name = source if re.fullmatch(r"[\w.:>\[\]()-]+", source) else f"({source})"
     return [[text.replaced(begin, end, f"{name}.to({dtype})")] for dtype in [*relative, constant]]
 
 
 def cast_result(text, cure):
-    """What a factory makes is made in the dtype."""
+    """What a factory makes is made in the dtype; a cast casts to it, or goes where it was that before."""
     op = cure["calls"][0]["op"] if cure["calls"] else ""
-    found = text.calls(op, cure["line"])
+    if op in ("_to_copy", "to"):
+        return cast_instead(text, cure)
+    found = text.calls(cure["line"], lambda one: is_op_called(op, one.path(), cure["names"]))
     if len(found) != 1:
         raise Unplaced(f"the line has {'several calls' if found else 'no call'} of {op}")
     call = found[0]
-    relative, names, constant = names_of_dtype(text, cure, call.name, call.space())
+    relative, names, constant = names_of_dtype(text, cure, call.name, call)
     if not call.arguments or call.receiver():
         raise Unplaced(f"{op} is no factory")
     begin, end = call.arguments[-1]
@@ -209,10 +280,35 @@ def cast_result(text, cure):
     return [[text.replaced(end, end, f".dtype({dtype})")] for dtype in [*relative, constant]]
 
 
-KINDS = {"cast operand": cast_operand, "cast result": cast_result}
+def cast_instead(text, cure):
+    """The cast of the line, of a tensor or of a module: another dtype for the one that it says. Where what it casts has the wanted
+    dtype before, the cast goes, and with it the line that is nothing else."""
+    casts = [(call, said) for call in text.calls(cure["line"], lambda one: one.is_named(*CASTS) and one.receiver())
+             for said in [DTYPE.search(text.code, call.opening, call.end)] if said]
+    if len(casts) != 1:
+        raise Unplaced(f"the line has {'several casts' if casts else 'no cast'} that say a dtype")
+    call, said = casts[0]
+    relative, _, constant = names_of_dtype(text, cure, call.name, call)
+    ways = [[text.replaced(said.start(), said.end(), dtype)] for dtype in [*relative, constant]]
+    return without_cast(text, cure, call) + ways
 
 
-class Extension:
+def without_cast(text, cure, call):
+    """The ways to leave the cast out: the line that is nothing else, or what follows the receiver, where that is read."""
+    if cure.get("was") != cure["dtype"] or len(call.arguments) != 1:
+        return []
+    receiver, line = call.receiver(), text.place(call.name)[0] + 1
+    begin, end = text.begin_of(line), text.begin_of(line + 1)
+    if text.code[begin:end].strip() == text.code[receiver[0]:call.end + 1] + b";":
+        return [[text.replaced(begin, end, "")]]
+    is_read = not re.search(rb"(?:[;{})]|\belse)\s*$", text.code[:receiver[0]])
+    return [[text.replaced(receiver[1], call.end + 1, "")]] if is_read else []
+
+
+KINDS = {"cast operand": cast_operand, "cast result": cast_result, "cast parameters": cast_instead}
+
+
+class CppFile:
     """As write_cure.File is, of a C++ source."""
 
     def __init__(self, cure, text=None):
