@@ -125,8 +125,11 @@ std::set<OpCallId> on_the_way_to(const Run& run, const Finding& goal) {
   return calls;
 }
 
+// Of a program in C++ no parameter has a name.
 bool reads_parameter(const OpCall& call) {
-  return std::any_of(call.operands.begin(), call.operands.end(), is_parameter);
+  return std::any_of(call.operands.begin(), call.operands.end(), [](const Operand& operand) {
+    return is_parameter(operand) || (operand.requires_grad && operand.is_leaf);
+  });
 }
 
 // Autocast chose its dtype, and no layer is called that could be called in the region.
@@ -198,10 +201,11 @@ void note_places(const Run& run, const Finding& goal, std::vector<Candidate>& al
   }
 }
 
-// Loaded, or made in a dtype that a line names.
+// Loaded, or made in a dtype that a line names. What a model computes has that of its weights.
 bool is_asked_for(const Run& run, const OpCall& call, const Operand& operand, bool by_casts) {
   const Provenance source = ProvenanceIndex(run).of(call, operand);
-  if (source.promotion != nullptr || source.maker == nullptr) return false;
+  const bool is_data = source.promotion == nullptr && source.parameter == nullptr;
+  if (!is_data || source.maker == nullptr) return false;
   const uint64_t facts = ops::facts_of(source.maker->op);
   return (by_casts && (facts & ops::kCast) != 0) ||
          ((facts & ops::kFactory) != 0 && source.maker->scalar("dtype") != nullptr);

@@ -21,7 +21,7 @@ CASTS = ("to", "toType")
 NO_TENSOR = re.compile(rb'[-\d{"]|(?:torch|at|c10|std)::(?:k[A-Z]|null|Reduction)|(?:true|false|nullptr)\b')
 # What a layer is given and has no other name for, in the words of the ops.
 LAYER_INPUTS = ("input", "mat1", "indices")
-LAYERS_WITH_WEIGHT = re.compile(r"(Linear|Conv\w*|LayerNorm|GroupNorm|BatchNorm\w*|Embedding|PReLU)(Impl)?$")
+LAYERS_WITH_WEIGHT = re.compile(r"(Linear|Conv\w*|\w+Norm\w*|PReLU)$")
 
 
 class Text:
@@ -165,6 +165,10 @@ class Call:
         before = re.search(rb"(?:\w+(?:::|\.|->))*$", self.text.code[:self.name])[0].decode()
         return re.sub(r"::|->", ".", before) + NAME.match(self.text.code, self.name)[0].decode()
 
+    def layer(self):
+        """"fc" of fc->forward(x) and of fc(x)."""
+        return self.path().split(".")[-2 if self.is_named("forward") and self.receiver() else -1]
+
     def receiver(self):
         """(begin, end) of `a.b[0]` in `a.b[0].add_(`, or None: of a function."""
         code, end = self.text.code, self.name
@@ -208,19 +212,15 @@ def layer_called(text, line, calls):
         return None, None
     ops = {call["op"].replace("_", "") for call in calls}
 
-    def name_of(call):
-        receiver = call.receiver()
-        return call.path().split(".")[-2 if receiver and call.is_named("forward") else -1]
-
     def may_be_layer(call):
         before = text.code[:call.name]
         return call.is_named("forward") or (not before.endswith((b".", b"::")) and call.tensors() and not re.search(rb"\w\s+$", before[-40:]))
 
     def runs_op(call):
-        layer = re.sub(r"(\dd)?(Impl)?$", "", text.class_of(name_of(call))).lower()
+        layer = re.sub(r"(\dd)?(Impl)?$", "", text.class_of(call.layer())).lower()
         return len(layer) > 2 and any(op.startswith(layer) or layer in op for op in ops)
     called = text.calls(line, may_be_layer)
-    called = [call for call in called if runs_op(call)] or [call for call in called if not text.class_of(name_of(call))]
+    called = [call for call in called if runs_op(call)] or [call for call in called if not text.class_of(call.layer())]
     given = called[0].arguments if len(called) == 1 else []
     index = 1 if is_state else 0
     has_state = any(op.startswith(("lstm", "gru", "rnn")) for op in ops)
@@ -242,6 +242,8 @@ def names_of_dtype(text, cure, at, call):
         is_known = NAME.fullmatch(name) and re.search(rb"\b%s\b" % name, text.code[function:at])
         if is_known or where is cure:
             names.append(name.decode())
+    if where.get("meets_parameter") and call and where is cure and LAYERS_WITH_WEIGHT.match(text.class_of(call.layer())):
+        names.append(f"{call.layer()}->weight")
     names += text.made_before(at, cure["results"], cure["dtype"])
     return [f"{name}.scalar_type()" for name in names], names, f"{call.space() if call else 'torch'}::k{cure['cpp']}"
 

@@ -655,9 +655,10 @@ class Site:
                     found.append(f"{self.source.text(node)}.dtype")
         node = self.module_call()
         if self.cure.get("meets_parameter") and node is not None and is_name(node.func):
-            if self.depth_of(node) == len(self.cure["module"].split(".")) and LAYERS_WITH_WEIGHT.search(
-                    self.cure["module_class"]):
-                found.append(f"{self.source.text(node.func)}.weight.dtype")
+            below = self.cure["module"].split(".")[self.depth_of(node):]  # "0" of the Sequential that is called
+            if all(part.isdigit() for part in below) and LAYERS_WITH_WEIGHT.search(self.cure["module_class"]):
+                index = "".join(f"[{part}]" for part in below)
+                found.append(f"{self.source.text(node.func)}{index}.weight.dtype")
         return found
 
     def parameters_met(self):

@@ -66,7 +66,7 @@ class Attempt {
       : folder_("cure"), why_writes_stay_(why_not_covered(program.folder)) {
     Environment environment = current_environment();
     const bool is_built = !program.build.empty() && !patch.edits.empty();
-    if (!patch.edits.empty() && !is_built) {
+    if (!patch.edits.empty()) {  // of what is built too, so that what is recorded has its lines
       add_preload(environment, preloadable(replace_library(), folder_.path()));
       set_variable(environment, "DTYPECHECK_REPLACE", write_sources(patch));
     }

@@ -150,6 +150,7 @@ class Scale(torch.autograd.Function):
 
     def test_a_module(self):
         self.module("y = self.fc(x)", "y = self.fc(x.to(self.fc.weight.dtype))", meets_parameter=True)
+        self.module("y = self.mlp(x)", "y = self.mlp(x.to(self.mlp[0].weight.dtype))", meets_parameter=True, path="net.mlp.0")
         self.module("y = net(x)", "y = net(x.to(next(net.parameters()).dtype))", meets_parameter=True)
         self.module("y = net.decode(x)", "y = net.decode(x.to(next(net.parameters()).dtype))", meets_parameter=True)
         self.module("y = net.decode(x / net.config.scale)", "y = net.decode((x / net.config.scale).to(net.dtype))", meets_parameter=True)
@@ -803,6 +804,8 @@ def main(args):
                 self.in_cpp(head + other, 4, "cast operand", op="linear", operand="input", arguments=arguments)
         with self.assertRaisesRegex(Unplaced, "not found on the line"):  # the weight is not what it is called with
             self.in_cpp(text, 4, "cast operand", op="conv2d", operand="weight", arguments=arguments)
+        found = self.in_cpp(text, 4, "cast operand", op="conv2d", operand="input", arguments=arguments, meets_parameter=True)[0]
+        self.assertEqual(found, text.replace("forward(x", "forward(x.to(conv->weight.scalar_type())"))
         state = "  auto [y, h] = lstm->forward(x, hidden);\n"
         found = self.in_cpp(state, 2, "cast operand", op="lstm", operand="input", arguments=("input", "hx"))
         self.assertEqual(found, [state.replace("(x", "(x.to(torch::kBFloat16)")])
