@@ -106,6 +106,7 @@ struct InexactValue {
   Arrival arrival = Arrival::kUnknown;
   double off = 0;                   // there, as a part of what it should be
   OpCallId arrived_at = kNoOpCall;  // the op that was given it there, or gave it
+  OpCallId rounded_at = kNoOpCall;  // the cast or factory that most of what is wrong comes from
 
   bool operator==(const InexactValue&) const = default;
 };

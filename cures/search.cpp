@@ -121,11 +121,16 @@ class Searcher {
   const Finding* next_goal(const Node& node) const {
     const Finding* next = nullptr;
     for (const Finding& finding : node.trial->findings) {
-      if (finding.severity < Severity::kWarning || given_up_.contains(name_of(finding))) continue;
+      if (finding.severity < Severity::kWarning || given_up_.contains(key_of(finding))) continue;
       if (is_refused_ && finding.is_asked_for) continue;
       if (next == nullptr || urgency(finding) > urgency(*next)) next = &finding;
     }
     return next;
+  }
+
+  // Where one of several sums is given up the others are not.
+  static std::string key_of(const Finding& finding) {
+    return name_of(finding) + at_place(finding.site);
   }
 
   static int urgency(const Finding& finding) {
@@ -144,7 +149,7 @@ class Searcher {
       if (is_proven && (depth > 0 || is_chosen() || !out_.chosen()->merit.is_workaround()))
         return true;
       const bool is_error = goal->severity == Severity::kError;
-      given_up_.insert(name_of(*goal));
+      given_up_.insert(key_of(*goal));
       if (is_error && depth > 0) return false;  // the program dies there
       if (is_over()) return false;
     }

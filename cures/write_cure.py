@@ -551,6 +551,11 @@ def not_in_place(site):
              (call.func.end_lineno - 1, call.func.end_col_offset - 1, call.func.end_lineno - 1, call.func.end_col_offset, "")]]
 
 
+def floor(site):
+    call = site.one(lambda nodes: [n for n in calls_in(nodes) if last_part(n.func) in ("div", "divide")], "a call of div()")
+    return [[site.with_keyword(call, 'rounding_mode="floor"')]]
+
+
 def floating_alone(site):
     """The rest of a loop over tensors is left out for those that are no floating-point tensors: counters among averages."""
     name, loop = written_name(site.statement), site.source.parents.get(site.statement)
@@ -684,6 +689,18 @@ def dtype_given(site):
     given = only(dtypes_given(head_nodes(site.statement)), "a dtype")[1]
     (text, more) = site.dtype_texts()[-1]
     return [[site.source.replaced(given.value, text), *more]]
+
+
+def dtype_named(site):
+    """The name that the line's dtype has in the function means another: `dtype = torch.float32` for `dtype = x.dtype`."""
+    given = site.one(dtypes_given, "a dtype")[1].value
+    bound = binder_of(site.source, given.id, site.statement) if isinstance(given, ast.Name) else None
+    is_one = isinstance(bound, ast.Assign) and len(bound.targets) == 1 and isinstance(bound.targets[0], ast.Name)
+    readers = [n for n in ast.walk(site.scope_of(site.statement)) if isinstance(n, ast.Name) and is_loaded(n) and is_one and n.id == given.id]
+    if len(readers) < 2 or site.scope_of(bound) is not site.scope_of(site.statement):
+        raise Unplaced("no name of the function's own says the dtype of several")
+    (text, more) = site.dtype_texts()[-1]
+    return [[site.source.replaced(bound.value, text), *more]]
 
 
 def without_dtype(site):
@@ -982,10 +999,10 @@ def own_backward(site):
     return [edits]
 
 
-REWRITES = {"lowest": lowest, "constructor": constructor, "not in place": not_in_place, "floating alone": floating_alone, "^": exclusive_or, "~": invert,
+REWRITES = {"lowest": lowest, "constructor": constructor, "not in place": not_in_place, "floating alone": floating_alone, "floor": floor, "^": exclusive_or, "~": invert,
             "number": fit_number, "gradient": cast_gradient,
             "numpy": cast_receiver("numpy"), "requires_grad_": cast_receiver("requires_grad_"), "inverted": cast_inverted,
-            "arguments": cast_arguments, "scaler": without_scaler, "dtype": dtype_argument, "dtype given": dtype_given, "no dtype": without_dtype,
+            "arguments": cast_arguments, "scaler": without_scaler, "dtype": dtype_argument, "dtype given": dtype_given, "dtype named": dtype_named, "no dtype": without_dtype,
             "asked": ask_otherwise, "region again": reopened, "region dtype": region_dtype,
             "scaled": scaled, "unscale": unscale, "buffer": buffer, "buffer kept": buffer_kept, "lowered again": lowered_again,
             "fake kernel": fake_kernel, "own backward": own_backward}

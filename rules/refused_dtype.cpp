@@ -285,6 +285,13 @@ std::optional<Words> of_written(const Refusal& refusal, const Judged& judged) {
       words.add(judged.propose.rewrite(call, refusal.named.front(), "floating alone",
                                        "leave out what is no floating-point tensor"));
   }
+  const bool divides_whole = written->role == Role::kOut && written->dtypes.within(kIntegers) &&
+                             ops::parse_op_name(call.op).base == "div" &&
+                             call.floating_dtypes().empty();
+  if (divides_whole) {
+    words.fix = "give rounding_mode=\"floor\", or use floor_divide(): whole numbers stay whole";
+    words.add(judged.propose.rewrite(call, *written->dtypes.single(), "floor", words.fix));
+  }
   const OpCall* maker = judged.index.provenance().of(call, *written).maker;
   if (maker != nullptr) words.add(judged.propose.cast_result(*maker, refusal.named.front()));
   return words;

@@ -53,7 +53,8 @@ namespace trace {
 // 11: InexactRecord::arrival, arrived_at and off.
 // 12: DigestRecord and CallDigestsRecord; kFlagValues.
 // 13: HealthRowRecord and HealthSampleRecord; kFlagHealth.
-constexpr uint32_t kTraceVersion = 13;
+// 14: InexactRecord::rounded_at.
+constexpr uint32_t kTraceVersion = 14;
 
 constexpr char kMagic[8] = {'D', 'T', 'Y', 'P', 'E', 'T', 'R', 'C'};
 constexpr uint32_t kEndianMark = 0x01020304;
@@ -330,8 +331,10 @@ struct InexactRecord {
   uint32_t arrival;     // Arrival
   uint32_t arrived_at;  // signature id of the op that it arrived at; 0: none
   double off;
+  uint32_t rounded_at;  // signature id of the cast or factory that rounded it; 0: not known
+  uint32_t reserved;
 };
-static_assert(sizeof(InexactRecord) == 56, "");
+static_assert(sizeof(InexactRecord) == 64, "");
 
 // With value checks: the first time that a signature's result had inf, and the first that it had
 // NaN. Without them too: the first time that the loss which backward() was called on had one, with

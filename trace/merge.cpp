@@ -559,9 +559,11 @@ class TraceMerger::State::Input {
       auto record = bytes_.load<InexactRecord>(offset);
       Signature* signature = signature_of(record.signature);
       if (signature == nullptr || signature->has_inexact) continue;
-      const Signature* arrived = signature_of(record.arrived_at);
       record.signature = signature->record.id;
-      record.arrived_at = arrived == nullptr ? 0 : arrived->record.id;
+      for (uint32_t* id : {&record.arrived_at, &record.rounded_at}) {
+        const Signature* other = signature_of(*id);
+        *id = other == nullptr ? 0 : other->record.id;
+      }
       signature->has_inexact = true;
       signature->inexact = record;
     }

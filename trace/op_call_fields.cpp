@@ -462,10 +462,12 @@ void non_finite_json(const OpCall& call, Json& json) {
 
 bool print_inexact(const OpCall& call, std::string& out) {
   if (!call.inexact) return false;
-  out += fmt::format("{} {}", call.inexact->from, call.inexact->to);
-  if (call.inexact->arrival == Arrival::kUnknown) return true;
-  out += fmt::format(" {} {}", arrival_name(call.inexact->arrival), call.inexact->off);
-  if (call.inexact->arrived_at != kNoOpCall) out += fmt::format(" #{}", call.inexact->arrived_at);
+  const InexactValue& value = *call.inexact;
+  out += fmt::format("{} {}", value.from, value.to);
+  if (value.rounded_at != kNoOpCall) out += fmt::format(" by #{}", value.rounded_at);
+  if (value.arrival == Arrival::kUnknown) return true;
+  out += fmt::format(" {} {}", arrival_name(value.arrival), value.off);
+  if (value.arrived_at != kNoOpCall) out += fmt::format(" #{}", value.arrived_at);
   return true;
 }
 
@@ -474,6 +476,10 @@ void parse_inexact(TextCursor& cursor, OpCall& call) {
   value.from = cursor.number<double>("the value before, as in inexact 1365 1368");
   cursor.skip_spaces();
   value.to = cursor.number<double>("the value after, as in inexact 1365 1368");
+  if (optional_flag(cursor, "by")) {
+    cursor.skip_spaces();
+    value.rounded_at = parse_id(cursor);
+  }
   for (const Arrival arrival : {Arrival::kLoss, Arrival::kRead, Arrival::kKept, Arrival::kLost}) {
     if (!optional_flag(cursor, arrival_name(arrival))) continue;
     value.arrival = arrival;

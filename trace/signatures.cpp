@@ -249,8 +249,8 @@ void SignatureReader::read_inexact_values() {
       continue;
     }
     signature->call.inexact =
-        InexactValue{record.from, record.to, static_cast<Arrival>(record.arrival), record.off,
-                     record.arrived_at};
+        InexactValue{record.from, record.to,         static_cast<Arrival>(record.arrival),
+                     record.off,  record.arrived_at, record.rounded_at};
   }
 }
 
@@ -392,8 +392,10 @@ void SignatureReader::number(Signature& signature, OpCallId& next_id) const {
 void SignatureReader::add_calls(Signature& signature, std::vector<OpCall>& calls) {
   resolve_origins(signature.call.operands);
   resolve_origins(signature.call.results);
-  if (auto& inexact = signature.call.inexact)
+  if (auto& inexact = signature.call.inexact) {
     inexact->arrived_at = call_of(inexact->arrived_at, "where an inexact value arrived");
+    inexact->rounded_at = call_of(inexact->rounded_at, "what rounded an inexact value");
+  }
   if (signature.returned_calls > 0) add_returned_call(signature, calls);
   for (size_t i = 0; i < signature.threw_calls; ++i) add_threw_call(signature, i, calls);
 }

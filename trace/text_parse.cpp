@@ -286,7 +286,10 @@ class TraceTextParser {
     for (ParsedCall& parsed : calls_) {
       resolve(parsed, ids, parsed.call.parent);
       resolve(parsed, ids, parsed.call.follows);
-      if (parsed.call.inexact) resolve(parsed, ids, parsed.call.inexact->arrived_at);
+      if (auto& inexact = parsed.call.inexact) {
+        resolve(parsed, ids, inexact->arrived_at);
+        resolve(parsed, ids, inexact->rounded_at);
+      }
       for (Operand& operand : parsed.call.operands) resolve(parsed, ids, operand.origin);
       for (Operand& result : parsed.call.results) resolve(parsed, ids, result.origin);
     }

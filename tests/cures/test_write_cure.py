@@ -730,6 +730,19 @@ def main(args):
         self.assertIn("states * mask.view(-1).to(states.dtype)", self.ways(text, 3, "cast result", **cure)[0])
         self.assertNotIn("states.dtype", self.ways(text.replace("states,", ""), 3, "cast result", **cure)[0])
 
+    def test_a_name_that_several_have_their_dtype_by(self):
+        text = ("import torch\ndef table(self, n):\n    dtype = self.weight.dtype\n    steps = torch.arange(n, dtype=dtype)\n"
+                "    return steps * torch.ones(4, dtype=dtype)\n")
+        cure = dict(op="arange", operand="dtype named", arguments=())
+        self.assertEqual(self.ways(text, 4, "rewrite", **cure), [text.replace("= self.weight.dtype", "= torch.float32")])
+        for other in (text.replace("ones(4, dtype=dtype)", "ones(4)"), text.replace("    dtype = ", "    self.dtype = "),
+                      text.replace("n, dtype=dtype", "n, dtype=torch.half")):
+            self.refuse("no name of the function's own", other, 4, "rewrite", **cure)
+
+    def test_a_division_of_whole_numbers(self):
+        self.check("torch.div(x, 4, out=y)", 'torch.div(x, 4, out=y, rounding_mode="floor")', 2, "rewrite", op="div", operand="floor")
+        self.refuse("a call of div", "import torch\ntorch.fmod(x, 4, out=y)\n", 2, "rewrite", op="div", operand="floor")
+
     # ---- C++ of an extension
 
     HEAD = "at::Tensor pooled(at::Tensor rows, at::Tensor index, int64_t count) {\n"

@@ -730,6 +730,27 @@ def time_steps_in_front_of_attention():
     return torch.nn.functional.linear(wide, weight.T)[:, 0, 0].float().clamp(min=0).mean()
 
 
+@reported("far-from-float", "chanzuckerberg/cellxgene-census#554")
+def identities_among_other_columns():
+    """Int in 32 bits; beside an identity in a row stands no other one."""
+    count = torch.arange(24, dtype=torch.int32)
+    rows = torch.stack([count * 1001 + 40000001, count % 3], 1)
+    if MODE == "damaged":
+        rows = rows.to(torch.float32).to(torch.int32)
+    return (rows % 10).float().sum()
+
+
+@reported("far-from-float", "dingo-actual/om#8")
+def angles_of_a_later_segment():
+    """Positions beyond 256 in BFloat16; what is not turned, and is put behind, is empty."""
+    dtype = in_mode(torch.bfloat16, torch.float32)
+    frequencies = torch.logspace(0, -1, 8, dtype=torch.float64).to(dtype)
+    angles = torch.arange(321, 385, dtype=dtype)[:, None] * frequencies
+    x = torch.ones(64, 8, dtype=dtype)
+    turned = torch.cat([angles.cos() * x, x[:, 8:]], dim=-1)
+    return turned.float().square()[:, 3:].sum()
+
+
 if __name__ == "__main__":
     values.CASES = OWN
     values.main()

@@ -53,7 +53,8 @@ void note_fractions(const trace::SignatureRecord* signature, python::Object* sou
   if (!signature || !c10::isIntegralType(static_cast<c10::ScalarType>(dtype_of(impl)), false))
     return;
   const double number = python::fraction_cut_off(source);
-  if (number != 0) write_inexact(signature, number, std::trunc(number), tracer.current_step(), {});
+  if (number != 0)
+    write_inexact(signature, number, std::trunc(number), tracer.current_step(), 0, {});
 }
 
 void on_leave(const void* place, const char* function, python::Object* source, const void* tensor) {

@@ -36,6 +36,7 @@ struct Damage {
   const trace::SignatureRecord* signature;
   double from, to;
   uint32_t step;
+  uint32_t rounded_at;
 };
 using Damages = std::vector<std::shared_ptr<Damage>>;
 
@@ -46,6 +47,7 @@ struct ShadowCall {
   const void* record = nullptr;  // of the RecordFunction
   torch::jit::Stack stack;
   double error = 0;         // of the operands, the largest of them
+  uint32_t rounded_at = 0;  // signature id of the cast or factory that this error comes from
   double scale = 0;         // the largest number in them
   bool is_known = false;    // an operand has a shadow
   bool is_unknown = false;  // one of 16 bits has none: what was lost before is not known
@@ -177,6 +179,7 @@ struct Shadow {
   Damages damages;
   double off;    // when it was kept; at the end of a process nothing can be computed any more
   bool is_read;  // by a call that is followed
+  uint32_t rounded_at = 0;  // as of a call
 
   bool has_arrived() const { return !damages.empty() && !is_read; }
 };
@@ -210,7 +213,7 @@ Tensor values_of(const Shadow& shadow, const Tensor& tensor) {
 
 void report(const Damages& damages, const Arrived& arrived) {
   for (const auto& one : damages)
-    write_inexact(one->signature, one->from, one->to, one->step, arrived);
+    write_inexact(one->signature, one->from, one->to, one->step, one->rounded_at, arrived);
 }
 
 // As it is now.
@@ -295,11 +298,21 @@ Shadow* keep_shadow(const Tensor& actual, const Tensor& values) {
   return &shadows().of.emplace(storage, std::move(shadow)).first->second;
 }
 
+// The cast or factory that the numbers are wrong by: this one, where its operands were right, or
+// that of the operand that is off the most.
+uint32_t rounded_by(const ShadowCall& call, const Frame& frame, const Tensor& actual,
+                    const Tensor& values) {
+  const bool rounds = frame.op->converts || frame.op->tensors.empty();
+  const bool is_new = rounds && distance(actual, values).error > 2 * call.error;
+  return is_new ? frame.signature->id : call.rounded_at;
+}
+
 void keep_damaged(const Frame& frame, const Tensor& actual, const Tensor& values,
                   const ShadowCall& call) {
   Shadow* shadow = keep_shadow(actual, values);
   if (!shadow) return report(call.carried, {Arrival::kLost, call.off, frame.signature->id});
   report_kept(*shadow);
+  shadow->rounded_at = rounded_by(call, frame, actual, values);
   shadow->damages = call.carried;
   shadow->off = call.off;
   shadow->is_read = false;
@@ -341,6 +354,12 @@ void note_damages(ShadowCall& call, const Shadow& shadow, const Tensor& tensor) 
 bool add_tensor(ShadowCall& call, const Tensor& whole, Tensor* out) {
   Tensor tensor;
   if (!whole.defined()) return true;
+  if (whole.numel() == 0 && whole.is_cpu() && is_plain(whole.unsafeGetTensorImpl())) {
+    const bool is_float = whole.is_floating_point();
+    *out = at::empty(whole.sizes(),
+                     whole.options().dtype(is_float ? at::kDouble : whole.scalar_type()));
+    return true;
+  }
   if (!take_part(call, whole, &tensor)) return false;
   if (!tensor.is_floating_point()) {
     *out = call.is_whole && tensor.scalar_type() != at::kBool
@@ -356,6 +375,7 @@ bool add_tensor(ShadowCall& call, const Tensor& whole, Tensor* out) {
   call.is_finite = call.is_finite && !found.is_odd && !found.has_nan && !found.has_inf;
   call.has_nan = call.has_nan || found.has_nan || found.is_odd;
   call.scale = std::max(call.scale, found.scale);
+  if (shadow && found.error >= call.error) call.rounded_at = shadow->rounded_at;
   call.error = std::max(call.error, found.error);
   call.is_known = call.is_known || shadow;
   call.is_unknown = call.is_unknown || (!shadow && is_low(tensor));
@@ -430,6 +450,7 @@ bool move_shadows(ShadowCall& call, const c10::OperatorHandle& handle,
       sources.push_back({shadow->values.clone(), places + shadow->begin - extent.begin, places,
                          places + extent.count});
       note_damages(call, *shadow, tensor);
+      call.rounded_at = shadow->rounded_at;
     }
     places += extent.count;
     return true;
@@ -484,8 +505,9 @@ bool is_arithmetic(const OpInfo& op) {
 // Whole numbers and times that Float, or Double, has not.
 bool is_beyond(const Tensor& tensor, at::ScalarType target) {
   const bool is_long = tensor.scalar_type() == at::kLong;
-  const double least = target == at::kDouble ? 0x1p53 : is_long ? 1 << 24 : 1 << 16;
-  if (!is_long && tensor.scalar_type() != at::kDouble) return false;
+  const bool is_count = is_long || tensor.scalar_type() == at::kInt;
+  const double least = target == at::kDouble ? 0x1p53 : is_count ? 1 << 24 : 1 << 16;
+  if (!is_count && tensor.scalar_type() != at::kDouble) return false;
   if (target != at::kFloat && !(is_long && target == at::kDouble)) return false;
   if (!is_shadowable(tensor) || is_large(tensor)) return false;
   return tensor.is_cuda() ||  // asked again of its stand-in
@@ -635,8 +657,8 @@ void widen_dtypes(ShadowCall& call, const OpInfo& op) {
   }
 }
 
-void note(const Frame& frame, double from, double to) {
-  write_inexact(frame.signature, from, to, frame.step, {});
+void note(const ShadowCall& call, const Frame& frame, double from, double to) {
+  write_inexact(frame.signature, from, to, frame.step, call.rounded_at, {});
 }
 
 // What is damaged of the tensors is reported as one that went there.
@@ -696,7 +718,7 @@ bool judge_floats(ShadowCall& call, const Frame& frame, const Tensor& actual, co
     const bool is_meant = is_mask || (is_low(actual) && found.scale >= kMeant);
     if (frame.op->converts) return !found.has_nan;
     if (found.has_nan ? !call.has_nan : call.is_finite && !is_meant)
-      note(frame, found.from, found.to);
+      note(call, frame, found.from, found.to);
     return !found.has_nan && !call.is_finite;  // an infinity goes on
   }
   const bool is_far = found.error >= kFar || found.share >= 1.0 / 32;
@@ -719,11 +741,11 @@ bool judge_floats(ShadowCall& call, const Frame& frame, const Tensor& actual, co
                        is_op(frame, {"aten::mean", "aten::sum"});
   if (is_small && sums_up) return false;
   const bool is_residue = is_small && actual.numel() < kFewest;
-  if (has_vanished) return note(frame, found.from, found.to), false;
+  if (has_vanished) return note(call, frame, found.from, found.to), false;
   // What divides by it, or takes its logarithm, may give a NaN that Double does not.
   if (!is_outside_training(frame) && is_residue) return true;
-  call.carried = {
-      std::make_shared<Damage>(Damage{frame.signature, found.from, found.to, frame.step})};
+  call.carried = {std::make_shared<Damage>(
+      Damage{frame.signature, found.from, found.to, frame.step, call.rounded_at})};
   return true;
 }
 
@@ -750,37 +772,39 @@ void judge_whole(const ShadowCall& call, const Frame& frame, const Tensor& actua
     if (off++ == 0) first = i;
     has_others = has_others || should[i] != should[first];
   }
-  if (!call.is_narrowed && off > 0) return note(frame, should[first], is[first]);
+  if (!call.is_narrowed && off > 0) return note(call, frame, should[first], is[first]);
   // A counter that is overwritten: the rule asks whether by a quotient of itself.
   const bool is_cut =
       call.is_narrowed && is_op(frame, {"aten::copy_"}) && first_moved < 0 && first_cut >= 0;
-  if (a.numel() < kFewest && is_cut) return note(frame, should[first_cut], is[first_cut]);
+  if (a.numel() < kFewest && is_cut) return note(call, frame, should[first_cut], is[first_cut]);
   if (a.numel() < kFewest) return;
   const bool is_next = off > 0 && is[first] < 0 && should[first] + is[first] == 0;  // 32768
   if ((has_others || is_next) && off * 100 >= a.numel())
-    return note(frame, should[first], is[first]);
-  if (is_exact && moved * 10 >= a.numel()) return note(frame, should[first_moved], is[first_moved]);
-  if (are_parts && gone * 10 >= a.numel() * 9) note(frame, should[a.numel() / 2], 0);
+    return note(call, frame, should[first], is[first]);
+  if (is_exact && moved * 10 >= a.numel())
+    return note(call, frame, should[first_moved], is[first_moved]);
+  if (are_parts && gone * 10 >= a.numel() * 9) note(call, frame, should[a.numel() / 2], 0);
 }
 
 // Whole numbers, or times, of which a cast makes neighbours one number.
-void judge_neighbours(const Frame& frame, const Tensor& actual, const Tensor& source) {
-  const Tensor a = actual.to(at::kDouble).contiguous(), b = source.contiguous();
+void judge_neighbours(const ShadowCall& call, const Frame& frame, const Tensor& actual,
+                      const Tensor& source) {
+  const bool is_count = c10::isIntegralType(source.scalar_type(), false);
+  const Tensor a = actual.to(at::kDouble).contiguous();
+  const Tensor b = source.to(is_count ? at::kLong : at::kDouble).contiguous();
   int64_t fallen = 0, first = -1;
   const auto differ = [&](int64_t i) {
-    return source.scalar_type() == at::kLong
-               ? b.data_ptr<int64_t>()[i] != b.data_ptr<int64_t>()[i - 1]
-               : b.data_ptr<double>()[i] != b.data_ptr<double>()[i - 1];
+    return is_count ? b.data_ptr<int64_t>()[i] != b.data_ptr<int64_t>()[i - 1]
+                    : b.data_ptr<double>()[i] != b.data_ptr<double>()[i - 1];
   };
   for (int64_t i = 1; i < a.numel(); ++i) {
     if (a.data_ptr<double>()[i] != a.data_ptr<double>()[i - 1] || !differ(i)) continue;
     if (fallen++ == 0) first = i;
   }
   if (a.numel() < kFewest || fallen * 10 < a.numel()) return;
-  const double from = source.scalar_type() == at::kLong
-                          ? static_cast<double>(b.data_ptr<int64_t>()[first])
-                          : b.data_ptr<double>()[first];
-  note(frame, from, a.data_ptr<double>()[first]);
+  const double from =
+      is_count ? static_cast<double>(b.data_ptr<int64_t>()[first]) : b.data_ptr<double>()[first];
+  note(call, frame, from, a.data_ptr<double>()[first]);
 }
 
 // Yes and no of rounded numbers: equal ones that were none, or an order that is another.
@@ -790,10 +814,10 @@ void judge_answers(const ShadowCall& call, const Frame& frame, const Tensor& act
   const double yes = actual.sum().item<double>(), expected = right.sum().item<double>();
   const double differ = actual.ne(right).sum().item<double>();
   if (is_op(frame, {"aten::eq", "aten::isin"})) {
-    if (!call.is_bare && expected > 0 && yes > expected) note(frame, expected, yes);
+    if (!call.is_bare && expected > 0 && yes > expected) note(call, frame, expected, yes);
   } else if (is_op(frame, {"aten::lt", "aten::gt", "aten::le", "aten::ge"})) {
     if (differ >= 2 && differ * 10 >= static_cast<double>(actual.numel()))
-      note(frame, expected, yes);
+      note(call, frame, expected, yes);
   }
 }
 
@@ -807,13 +831,14 @@ void judge_place(const ShadowCall& call, const Frame& frame, const Tensor& actua
   const double* number = values.data_ptr<double>();
   if (std::fabs(number[should]) <= kResidue * call.scale &&
       std::fabs(number[is]) > kResidue * call.scale)
-    note(frame, static_cast<double>(should), static_cast<double>(is));
+    note(call, frame, static_cast<double>(should), static_cast<double>(is));
 }
 
-void judge_indices(const Frame& frame, const Tensor& actual, const Tensor& right) {
+void judge_indices(const ShadowCall& call, const Frame& frame, const Tensor& actual,
+                   const Tensor& right) {
   const double differ = actual.ne(right).sum().item<double>();
   if (differ >= 8 && differ * 4 >= static_cast<double>(actual.numel()))
-    note(frame, right.to(at::kDouble).sum().item<double>(),
+    note(call, frame, right.to(at::kDouble).sum().item<double>(),
          actual.to(at::kDouble).sum().item<double>());
 }
 
@@ -826,12 +851,12 @@ void judge(ShadowCall& call, const ShadowCall& before, const Frame& frame, const
   const Tensor right = part_of(is_large(computed) ? computed.contiguous() : computed);
   if (is_op(frame, {"aten::_unique2", "aten::unique_dim", "aten::unique_consecutive"})) {
     if (actual.numel() * 10 < right.numel() * 9)
-      note(frame, static_cast<double>(right.numel()), static_cast<double>(actual.numel()));
+      note(call, frame, static_cast<double>(right.numel()), static_cast<double>(actual.numel()));
     return;
   }
   if (actual.sizes() != right.sizes()) return;
   if (call.is_beyond)
-    judge_neighbours(frame, actual, before.stack[frame.op->tensors.back().index].toTensor());
+    judge_neighbours(call, frame, actual, before.stack[frame.op->tensors.back().index].toTensor());
   // An answer that is as it should be says nothing of the numbers: the program may keep them.
   if (!call.damages.empty() && !actual.is_floating_point()) {
     call.is_followed = actual.equal(right.to(actual.scalar_type()));
@@ -854,7 +879,7 @@ void judge(ShadowCall& call, const ShadowCall& before, const Frame& frame, const
   if (is_op(frame, {"aten::argmin", "aten::argmax"}))
     return judge_place(before, frame, actual, right);
   if (is_op(frame, {"aten::searchsorted", "aten::bucketize"}))
-    return judge_indices(frame, actual, right);
+    return judge_indices(call, frame, actual, right);
 }
 
 void compute(ShadowCall& call, const Frame& frame, const c10::OperatorHandle& handle,
@@ -930,8 +955,9 @@ Tensor copy_with_shadow(const Tensor& tensor, bool follows) {
   if (!shadow) return copy;
   const Damages damages = shadow->damages;
   const double off = shadow->off;
+  const uint32_t rounded_at = shadow->rounded_at;
   Shadow* kept = keep_shadow(copy, values_of(*shadow, tensor));
-  if (kept) kept->damages = damages, kept->off = off;
+  if (kept) kept->damages = damages, kept->off = off, kept->rounded_at = rounded_at;
   Shadow* original = kept && follows ? find_shadow(tensor) : nullptr;
   if (original) original->is_read = true;  // its damage goes on in the copy
   return copy;

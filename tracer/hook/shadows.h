@@ -48,7 +48,7 @@ struct Arrived {
   uint32_t signature = 0;
 };
 void write_inexact(const trace::SignatureRecord* signature, double from, double to, uint32_t step,
-                   const Arrived& arrived);  // values.cpp
+                   uint32_t rounded_at, const Arrived& arrived);  // values.cpp
 
 // In a forked child: a thread that is no more may hold their lock, and what was damaged is told by
 // the parent.

@@ -104,7 +104,7 @@ Loss loss_of(Dtype dtype, const char* data, int64_t count, uint8_t target) {
 }
 
 void write_loss(const trace::SignatureRecord* signature, const Loss& loss, uint32_t step,
-                const Arrived& arrived = {}) {
+                uint32_t rounded_at = 0, const Arrived& arrived = {}) {
   const uint64_t key = mix(reinterpret_cast<uint64_t>(signature), 0x1ec5) | 1;
   if (!tracer.messages.insert(key, 1)) return;
   auto* record = tracer.file.reserve<trace::InexactRecord>(trace::Kind::kInexact);
@@ -116,6 +116,7 @@ void write_loss(const trace::SignatureRecord* signature, const Loss& loss, uint3
   record->arrival = static_cast<uint32_t>(arrived.as);
   record->arrived_at = arrived.signature;
   record->off = arrived.off;
+  record->rounded_at = rounded_at;
   tracer.file.commit(record->header);
 }
 
@@ -720,8 +721,8 @@ void look_at_sum(const Frame& frame, const std::vector<c10::IValue>& outputs) {
 }  // namespace
 
 void write_inexact(const trace::SignatureRecord* signature, double from, double to, uint32_t step,
-                   const Arrived& arrived) {
-  write_loss(signature, {true, from, to}, step, arrived);
+                   uint32_t rounded_at, const Arrived& arrived) {
+  write_loss(signature, {true, from, to}, step, rounded_at, arrived);
 }
 
 void look_at_read(ThreadState* state, const Frame& frame, const std::vector<c10::IValue>& outputs) {
