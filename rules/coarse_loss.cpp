@@ -6,7 +6,7 @@
 
 #include <cmath>
 
-#include "rules/cures/cures.h"
+#include "rules/cures/mix_cures.h"
 #include "rules/engine/formatting.h"
 #include "rules/engine/rounding.h"
 #include "rules/engine/rule.h"
@@ -18,6 +18,14 @@ namespace {
 // From this number to the next one up.
 double gap_at(double value, int digits) {
   return std::ldexp(1.0, std::ilogb(std::fabs(value)) - digits + 1);
+}
+
+// The loss that the program calls, which this op is inside of.
+const OpCall& called(const Run& run, const OpCall& inner) {
+  const OpCall* loss = &inner;
+  for (const OpCall* at = &inner; at != nullptr; at = run.call(at->parent))
+    if ((ops::facts_of(at->op) & ops::kLoss) != 0) loss = at;
+  return *loss;
 }
 
 void check(const OpCall& call, const RunIndex& index, Findings& out) {
@@ -40,7 +48,9 @@ void check(const OpCall& call, const RunIndex& index, Findings& out) {
                            name, digits, value, value + gap_at(value, digits)),
         .fix =
             "compute the loss in Float: cast what goes into it, "
-            "cross_entropy(logits.float(), …)"};
+            "cross_entropy(logits.float(), …)",
+        .cures = made == nullptr ? std::vector<Cure>()
+                                 : loss_cures(index, out.options(), called(index.run(), *made))};
   });
   if (made != nullptr) out.relate(made->id, call);
 }
@@ -59,6 +69,7 @@ const Rule coarse_loss = {
 op aten::nll_loss_forward self=BFloat16[8,400]^ target=Long[8] -> BFloat16[]^ at train.py:20 phase forward step 1-40 count 40
 op aten::ones_like self=BFloat16[]<#1^ -> BFloat16[] inexact 0.6 6 at train.py:21 phase backward step 1-40 count 40
 # EXPECT train.py:20: warning: the loss is BFloat16, and the number of the step before in 60 % of the steps [coarse-loss]
+# EXPECT-CURE cast the input of nll_loss_forward to Float, train.py:20
 # A loss that falls from number to number is not noted.
 op aten::nll_loss_forward self=BFloat16[8,400]^ target=Long[8] -> BFloat16[]^ at train.py:30 phase forward step 1-40 count 40
 op aten::ones_like self=BFloat16[]<#3^ -> BFloat16[] at train.py:31 phase backward step 1-40 count 40
