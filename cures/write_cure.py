@@ -696,9 +696,8 @@ def dtype_named(site):
     given = site.one(dtypes_given, "a dtype")[1].value
     bound = binder_of(site.source, given.id, site.statement) if isinstance(given, ast.Name) else None
     is_one = isinstance(bound, ast.Assign) and len(bound.targets) == 1 and isinstance(bound.targets[0], ast.Name)
-    readers = [n for n in ast.walk(site.scope_of(site.statement)) if isinstance(n, ast.Name) and is_loaded(n) and is_one and n.id == given.id]
-    if len(readers) < 2 or site.scope_of(bound) is not site.scope_of(site.statement):
-        raise Unplaced("no name of the function's own says the dtype of several")
+    if not is_one or site.scope_of(bound) is not site.scope_of(site.statement):
+        raise Unplaced("no name of the function's own says the dtype")
     (text, more) = site.dtype_texts()[-1]
     return [[site.source.replaced(bound.value, text), *more]]
 

@@ -735,7 +735,7 @@ def main(args):
                 "    return steps * torch.ones(4, dtype=dtype)\n")
         cure = dict(op="arange", operand="dtype named", arguments=())
         self.assertEqual(self.ways(text, 4, "rewrite", **cure), [text.replace("= self.weight.dtype", "= torch.float32")])
-        for other in (text.replace("ones(4, dtype=dtype)", "ones(4)"), text.replace("    dtype = ", "    self.dtype = "),
+        for other in (text.replace("    dtype = ", "    self.dtype = "), text.replace("self, n", "self, n, dtype").replace("    dtype = self.weight.dtype\n", "\n"),
                       text.replace("n, dtype=dtype", "n, dtype=torch.half")):
             self.refuse("no name of the function's own", other, 4, "rewrite", **cure)
 
