@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "core/dtype_names.h"
+#include "core/precision_words.h"
 
 namespace dtypecheck {
 namespace {
@@ -42,15 +43,18 @@ bool equal_but_for_case(std::string_view a, std::string_view b) {
 
 // Names that only people and compilers use.
 constexpr std::pair<std::string_view, Dtype> kFurtherNames[] = {
-    {"fp16", Dtype::kHalf},        {"bf16", Dtype::kBFloat16},   {"bfloat", Dtype::kBFloat16},
-    {"fp32", Dtype::kFloat},       {"fp64", Dtype::kDouble},     {"long int", Dtype::kLong},
-    {"__int64", Dtype::kLong},     {"long long", Dtype::kLong},  {"unsigned char", Dtype::kByte},
-    {"signed char", Dtype::kChar}, {"short int", Dtype::kShort}, {"boolean", Dtype::kBool},
+    {"long int", Dtype::kLong},    {"__int64", Dtype::kLong},    {"long long", Dtype::kLong},
+    {"signed char", Dtype::kChar}, {"short int", Dtype::kShort}, {"unsigned char", Dtype::kByte},
+    {"boolean", Dtype::kBool},
 };
 
 std::vector<std::pair<std::string_view, Dtype>> names_in_words() {
   std::vector<std::pair<std::string_view, Dtype>> all(std::begin(kFurtherNames),
                                                       std::end(kFurtherNames));
+  for (const PrecisionWord& one : kPrecisionWords) {  // "16" is none
+    if (one.use == PrecisionUse::kAny && one.word.front() > '9')
+      all.emplace_back(one.word, one.dtype);
+  }
   for (const DtypeNames& entry : kDtypeNames) {
     if (entry.dtype == Dtype::kUndefined) continue;
     for (const char* name : {entry.name, entry.torch, entry.shorter, entry.cpp}) {

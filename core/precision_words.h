@@ -1,7 +1,8 @@
-// precision_words.h: how settings of programs spell the two 16-bit dtypes: "fp16", "16-true",
-// "bf16-mixed", "torch.bfloat16", "FLOAT_16", "pure_bf16". C++17 and plain, as core/codes.h is.
+// precision_words.h: how settings of programs spell precisions: "fp16", "16-true", "bf16-mixed",
+// "torch.bfloat16", "FLOAT_16", "pure_bf16". C++17 and plain, as core/codes.h is.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <string>
 #include <string_view>
@@ -10,39 +11,50 @@
 
 namespace dtypecheck {
 
+enum class PrecisionUse { kAny, kCompute, kWeights };
+
+struct PrecisionWord {
+  std::string_view word;
+  Dtype dtype;
+  PrecisionUse use;
+  const char* families;
+};
+
+inline constexpr PrecisionWord kPrecisionWords[] = {
+#define PRECISION(word, dtype, use, families) {word, Dtype::dtype, PrecisionUse::use, families},
+#include "core/precision_words.inc"
+#undef PRECISION
+};
+
 // kHalf or kBFloat16, kUndefined for anything else. What begins with one of the words, and goes on
 // with no letter or digit, is spelled so.
 inline Dtype precision_in(std::string_view value) {
-  constexpr struct {
-    std::string_view word;
-    Dtype dtype;
-  } kWords[] = {
-      {"float16", Dtype::kHalf},      {"float_16", Dtype::kHalf},      {"fp16", Dtype::kHalf},
-      {"f16", Dtype::kHalf},          {"half", Dtype::kHalf},          {"16", Dtype::kHalf},
-      {"bfloat16", Dtype::kBFloat16}, {"bfloat_16", Dtype::kBFloat16}, {"bfp16", Dtype::kBFloat16},
-      {"bf16", Dtype::kBFloat16},     {"bfloat", Dtype::kBFloat16}};
   constexpr std::size_t kMostBytes = 32;
   if (value.size() > kMostBytes) return Dtype::kUndefined;
   std::string text;
   for (const char c : value)
     if (c != '"' && c != '\'') text += c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c;
-  std::string_view rest = text;
-  for (const std::string_view before : {"torch.", "pure_", "amp_"})
-    if (rest.substr(0, before.size()) == before) rest.remove_prefix(before.size());
+  if (text.compare(0, 6, "torch.") == 0) text.erase(0, 6);
   const auto goes_on = [&](std::size_t at) {
-    return at < rest.size() &&
-           ((rest[at] >= 'a' && rest[at] <= 'z') || (rest[at] >= '0' && rest[at] <= '9'));
+    return at < text.size() &&
+           ((text[at] >= 'a' && text[at] <= 'z') || (text[at] >= '0' && text[at] <= '9'));
   };
-  for (const auto& [word, dtype] : kWords)
-    if (rest.substr(0, word.size()) == word && !goes_on(word.size())) return dtype;
+  for (const PrecisionWord& one : kPrecisionWords) {
+    const bool is_low = (dtype_bit(one.dtype) & kLowPrecisionBits) != 0;
+    if (is_low && text.compare(0, one.word.size(), one.word) == 0 && !goes_on(one.word.size()))
+      return one.dtype;
+  }
   return Dtype::kUndefined;
 }
 
-// "--full_bf16", "pure_fp16", "16-true": 16-bit weights, and not only arithmetic, as an option.
+// "--full-bf16", "pure_fp16", "precision=16-true": 16-bit weights, and not only arithmetic.
 inline bool asks_for_low_weights(std::string_view option) {
-  for (const std::string_view word : {"full_", "full-", "pure_", "pure-", "16-true"})
-    if (option.find(word) != option.npos) return true;
-  return false;
+  const auto is_same = [](char a, char b) { return (a == '-' ? '_' : a) == (b == '-' ? '_' : b); };
+  return std::any_of(std::begin(kPrecisionWords), std::end(kPrecisionWords), [&](const auto& one) {
+    return one.use == PrecisionUse::kWeights &&
+           std::search(option.begin(), option.end(), one.word.begin(), one.word.end(), is_same) !=
+               option.end();
+  });
 }
 
 }  // namespace dtypecheck

@@ -2,6 +2,9 @@
 
 #include <fmt/format.h>
 
+#include "core/dtype_set.h"
+#include "core/enum_names.h"
+#include "core/precision_words.h"
 #include "platform/child.h"
 #include "platform/error.h"
 #include "platform/files.h"
@@ -33,6 +36,15 @@ std::string ask_python(const std::string& python,
   const ChildEnd end = run_child(python, command, environment);
   if (!end.is_success()) throw InputError(fmt::format("{} could not run our script", python));
   return read_file(out);
+}
+
+nlohmann::json precisions_as_json() {
+  nlohmann::json rows = nlohmann::json::array();
+  for (const PrecisionWord& one : kPrecisionWords) {
+    const char* use = name_of<PrecisionUse::kWeights>(one.use, {"any", "compute", "weights"});
+    rows.push_back({one.word, dtype_name(one.dtype), use, one.families});
+  }
+  return rows;
 }
 
 }  // namespace dtypecheck::cures

@@ -1,6 +1,7 @@
 // ask_python.h: questions that a script of ours answers, run by the program's own Python.
 #pragma once
 
+#include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -19,5 +20,9 @@ std::string python_of(const Run& run, const OpCall* call);
 std::string ask_python(const std::string& python,
                        const std::vector<std::pair<std::string, std::string_view>>& scripts,
                        const std::string& question);
+
+// [[word, dtype, "any", "compute" or "weights", families], …]: the rows of
+// core/precision_words.inc.
+nlohmann::json precisions_as_json();
 
 }  // namespace dtypecheck::cures

@@ -6,7 +6,7 @@ import ast
 from statement import CAST_METHODS, DTYPES, blocks, dotted, is_cast, is_loaded, last_part, modules_imported, names_bound, torch_name
 
 
-LOW = frozenset(name for name, dtype in DTYPES.items() if dtype in ("float16", "bfloat16"))
+LOW = {"float16", "half", "bfloat16"}
 
 
 def receivers(call):
@@ -47,11 +47,11 @@ def doubled(source, tree):
                       for block in blocks(tree) for one, other in zip(block, block[1:]))
 
 
-def literals(source, tree, dtypes=frozenset(DTYPES), left_out=()):
+def literals(source, tree, dtypes=DTYPES.keys(), left_out=()):
     """torch.float32 and .float(), which say one dtype whatever the program computes in."""
     torch = torch_name(source) or "torch"
     return sum(isinstance(node, ast.Attribute) and dotted(node.value) == torch and node.attr in dtypes or
-               isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in dtypes & set(CAST_METHODS)
+               isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in dtypes & CAST_METHODS.keys()
                and not node.args for node in ast.walk(tree) if node not in left_out)
 
 

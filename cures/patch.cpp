@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "core/dtype_names.h"
 #include "core/provenance.h"
 #include "cures/ask_python.h"
 #include "cures/edit_json.h"
@@ -228,7 +229,7 @@ static void add_dtypes(const Cure& cure, const Run& run, Json& question) {
     models[root] = parameters_around(run, *call);
 }
 
-// The tables of ops/python_names.inc.
+// The tables of ops/python_names.inc, and the names of dtypes and precisions.
 static void add_tables(Json& question) {
   for (const char* table : {"names", "signs", "dimension_first", "first_only"})
     question[table] = Json::array();
@@ -241,6 +242,11 @@ static void add_tables(Json& question) {
 #undef SIGN
 #undef DIMENSION_FIRST
 #undef FIRST_ONLY
+  question["precisions"] = precisions_as_json();
+  for (const DtypeNames& names : kDtypeNames) {
+    question["dtypes"][names.torch] = names.torch;
+    if (names.shorter != nullptr) question["dtypes"][names.shorter] = names.torch;
+  }
 }
 
 static Json ask(const std::string& python, const Json& question) {

@@ -67,7 +67,8 @@ std::vector<Setting> settings_of(const Program& program, const Run& run) {
     const Json question = {{"command", program.command},
                            {"folder", program.folder},
                            {"environment", environment},
-                           {"advice", advice}};
+                           {"advice", advice},
+                           {"precisions", precisions_as_json()}};
     const std::string text = question.dump(-1, ' ', false, Json::error_handler_t::replace);
     const Json answer = Json::parse(ask_python(python_of(run, &run.calls.front()),
                                                {{"settings.py", embedded::kSettingsScript}}, text));

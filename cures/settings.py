@@ -4,7 +4,8 @@ program's own interpreter (3.8 or later).
     settings.py QUESTION ANSWER, both files of JSON
 
 QUESTION: {"command": the words that started it, "folder": where, "environment": {name: value},
-           "advice": [{"name", "value", "instead"}], what the frameworks of the run ask for in place of an option's value}
+           "advice": [{"name", "value", "instead"}], what the frameworks of the run ask for in place of an option's value,
+           "precisions": [[word, dtype, use, families]], the rows of core/precision_words.inc}
 ANSWER:   {"settings": [{"text", "command", "environment", "edits": [{"path", "line", "column", "old", "new"}], "dtype"}]}, each one change: a word of
         the command line, a variable, or a line of a configuration file (YAML, JSON, TOML) that the command line names.
         "dtype" is what is asked for instead
@@ -22,58 +23,54 @@ import os
 import re
 import sys
 
-# A row is one way of naming: Float, Half and BFloat16.
-STYLES = [
-    ("no", "fp16", "bf16"),
-    ("fp32", "fp16", "bf16"),
-    ("float32", "float16", "bfloat16"),
-    ("float", "half", "bfloat16"),
-    ("float", "fp16", "bf16"),
-    ("torch.float32", "torch.float16", "torch.bfloat16"),
-    ("FLOAT_32", "FLOAT_16", "BFLOAT_16"),
-    ("32", "16", "bf16"),
-    ("32-true", "16-mixed", "bf16-mixed"),
-    ("32-true", "16-true", "bf16-true"),
-    ("fp32", "amp_fp16", "amp_bf16"),
-    ("fp32", "pure_fp16", "pure_bf16"),
-]
-DTYPES = ("Float", "Half", "BFloat16")
-MIXED_OF = {"16-true": "16-mixed", "bf16-true": "bf16-mixed", "pure_fp16": "amp_fp16", "pure_bf16": "amp_bf16"}  # 16-bit weights, and Float ones under autocast
+PRECISIONS = []  # as the question has them
 NAMED_LIKE = re.compile(r"precision|dtype|amp$|fp16|bf16|half", re.I)
 # What keeps small steps of 16-bit weights: it can be on.
 ROUNDING = re.compile(r"stochastic[-_]?round|kahan|master[-_]?weights|fp32[-_]?optim", re.I)
 MIXED = re.compile(r"^--?(mixed[-_]?precision|amp|precision)$")  # what a whole program computes in, beside Float weights
-FLAG = re.compile(r"^--?(?:no[-_])?(?:\w+[-_])*(fp16|bf16|half|bfloat16|float16)(?:[-_]\w+)*$")
+LOW = ("Half", "BFloat16")
 LINE = re.compile(r"""^(\s*["']?([\w.-]+)["']?\s*[:=]\s*)(["']?)([\w.-]+)(["']?)(\s*,?\s*(?:\#.*)?)$""")
 CONFIGURATION = (".yaml", ".yml", ".json", ".toml")
 MAX_BYTES = 1 << 20
 MAX_FILES = 200
 
 
-def dtypes_of(word):
-    """The dtypes that the word may mean."""
-    return {DTYPES[i] for row in STYLES for i, name in enumerate(row) if name == word}
+def row_of(word):
+    plain = word.lower()
+    plain = plain[len("torch."):] if plain.startswith("torch.") else plain
+    return next((row for row in PRECISIONS if row[0] == plain), None)
+
+
+def dtype_of(word):
+    """The dtype that the word names, "" where it names none."""
+    row = row_of(word)
+    return row[1] if row else ""
+
+
+def spelled_as(word, other):
+    """The other word, with what stood before the one and in its case."""
+    other = other.upper() if word.isupper() else other
+    return "torch." + other if word.startswith("torch.") else other
 
 
 def others(word, choices=None):
-    """(word, dtype) of what may stand in its place: BFloat16 before Float, and never Half. Nothing for who asked for Float."""
-    if dtypes_of(word) == {"Float"}:
+    """(word, dtype) of what may stand in its place: BFloat16 before Float, and never Half. Nothing for who asked for neither 16-bit
+    dtype. 16-bit weights may become Float ones under autocast in the same dtype."""
+    _, own, use, families = row_of(word)
+    if own not in LOW:
         return []
-    rows = [row for row in STYLES if word in row]
-    found = []
-    if word in MIXED_OF:
-        found += [(other, *dtypes_of(other)) for other in (MIXED_OF[word], "bf16-mixed" if "true" in word else "amp_bf16")]
-    for index in (2, 0):
-        found += [(row[index], DTYPES[index]) for row in rows if row[index] != word]
+    wanted = [(own, "compute"), ("BFloat16", "compute")] * (use == "weights") + [("BFloat16", use), ("Float", None)]
+    found = [(spelled_as(word, row[0]), dtype) for dtype, needed in wanted for family in families.split(",") for row in PRECISIONS
+             if row[1] == dtype and family in row[3].split(",") and needed in (row[2], None)]
     if choices:
-        known = [(choice, dtype) for choice in choices for dtype in sorted(dtypes_of(choice)) if choice != word]
-        found = [pair for pair in found if pair[0] in choices] + known
-    seen, out = set(), []
-    for other, dtype in found:
-        if other != word and other not in seen and (dtype != "Half" or word in MIXED_OF):
-            seen.add(other)
-            out.append((other, dtype))
-    return out
+        found = [pair for pair in found if pair[0] in choices] + [(choice, dtype_of(choice)) for choice in choices]
+    return [(other, dtype) for other, dtype in dict.fromkeys(found)
+            if other != word and (dtype in ("BFloat16", "Float") or dtype == "Half" and use == "weights")]
+
+
+def is_flag(option):
+    """--full_bf16, --no-half, --fp16_backend: a part of the name is a 16-bit dtype."""
+    return option.startswith("-") and any(dtype_of(part) in LOW and not part.isdigit() for part in re.split("[-_]", option))
 
 
 def scripts_of(command, folder):
@@ -127,18 +124,18 @@ def forgotten(command, own):
     said = {word.partition("=")[0] for word in command}
     if any(map(MIXED.match, said)):
         return
-    asked = [i for i, word in enumerate(command) if i > 0 and dtypes_of(value_of(word)) & {"Half", "BFloat16"} and
+    asked = [i for i, word in enumerate(command) if i > 0 and dtype_of(value_of(word)) in LOW and
              NAMED_LIKE.search(word.partition("=")[0] if "=" in word else command[i - 1])]
     for option in filter(MIXED.match, own):
         for choice in own[option]:
-            if not asked or "BFloat16" not in dtypes_of(choice):
+            if not asked or dtype_of(choice) != "BFloat16":
                 continue
             changed, texts = [*command, option, choice], [f"{option} {choice}"]
             for i in asked:
                 name, _, word = command[i].rpartition("=")
                 name = name or command[i - 1]
                 lower = [other for other, dtype in others(word, own.get(name)) if dtype == "BFloat16"]
-                if "BFloat16" in dtypes_of(word) or not lower:
+                if dtype_of(word) == "BFloat16" or not lower:
                     continue
                 changed[i] = command[i][:len(command[i]) - len(word)] + lower[0]
                 texts.append(f"{name} {lower[0]}")
@@ -150,7 +147,7 @@ def in_command(command, folder, options=None):
     yield from forgotten(command, {option: choices[option] for option in choices if option in own})
     for word in sorted({value_of(word) for word in command[1:]}):
         # A launcher and its script may both be asked for one precision, and each of several models.
-        if dtypes_of(word) and not word.isdigit() and sum(value_of(other) == word for other in command[1:]) > 1:
+        if dtype_of(word) and not word.isdigit() and sum(value_of(other) == word for other in command[1:]) > 1:
             for other, dtype in others(word):
                 changed = [w[:len(w) - len(word)] + other if value_of(w) == word else w for w in command[1:]]
                 yield change(f"{other} in place of {word} on the command line", dtype, command=[command[0], *changed])
@@ -164,17 +161,17 @@ def in_command(command, folder, options=None):
         named = name if sign else command[i - 1]
         if value_of(word).isdigit() and not NAMED_LIKE.search(named):  # --rank 16
             continue
-        if sign and dtypes_of(value):  # --precision=fp16, and Hydra's precision=fp16
+        if sign and dtype_of(value):  # --precision=fp16, and Hydra's precision=fp16
             for other, dtype in others(value, choices.get(name)):
                 yield change(f"{name}={other}", dtype, command=command[:i] + [f"{name}={other}"] + command[i + 1:])
-        elif command[i - 1].startswith("-") and "=" not in command[i - 1] and dtypes_of(word):
+        elif command[i - 1].startswith("-") and "=" not in command[i - 1] and dtype_of(word):
             for other, dtype in others(word, choices.get(command[i - 1])):
                 yield change(f"{command[i - 1]} {other}", dtype, command=command[:i] + [other] + command[i + 1:])
-        elif FLAG.match(word) and (i + 1 == len(command) or command[i + 1].startswith("-")):
+        elif is_flag(word) and (i + 1 == len(command) or command[i + 1].startswith("-")):
             yield change(f"leave out {word}", "Float", command=command[:i] + command[i + 1:])
     said = {word.partition("=")[0] for word in command}
     for option, (names, default) in defaults.items():
-        if not said & set(names) and NAMED_LIKE.search(option) and dtypes_of(default):
+        if not said & set(names) and NAMED_LIKE.search(option) and dtype_of(default):
             for other, dtype in others(default, choices.get(option)):
                 yield change(f"{option} {other}", dtype, command=[*command, option, other])
 
@@ -193,7 +190,7 @@ def advised(command, advice, declared=frozenset()):
                 continue
             has_next = not sign and i + 1 < len(command) and not command[i + 1].startswith("-")
             given = value if sign else command[i + 1] if has_next and one["value"] != "True" else "True"
-            if one["value"] != given and not (one["value"] == "*" and dtypes_of(given) - {"Float"}):
+            if one["value"] != given and not (one["value"] == "*" and dtype_of(given) in LOW):
                 continue
             if name in declared and not {w for w in words if w.startswith("--")} <= declared:
                 continue
@@ -228,7 +225,7 @@ def value_of(word):
 
 def in_environment(environment):
     for name, value in sorted(environment.items()):
-        if NAMED_LIKE.search(name) and dtypes_of(value):
+        if NAMED_LIKE.search(name) and dtype_of(value):
             for other, dtype in others(value):
                 yield change(f"{name}={other}", dtype, environment={name: other})
 
@@ -242,7 +239,7 @@ def in_files(command, folder):
             lines = file.read().split("\n")
         for i, line in enumerate(lines):
             match = LINE.match(line)
-            if not match or not dtypes_of(match.group(4)) or not NAMED_LIKE.search(match.group(2)):
+            if not match or not dtype_of(match.group(4)) or not NAMED_LIKE.search(match.group(2)):
                 continue
             for other, dtype in others(match.group(4)):
                 new = "".join([match.group(1), match.group(3), other, match.group(5), match.group(6)])
@@ -257,6 +254,7 @@ def change(text, dtype, command=None, environment=None, edits=()):
 def main(question, answer_file):
     with open(question, encoding="utf-8") as file:
         asked = json.load(file)
+    PRECISIONS.extend(asked["precisions"])
     command, folder = asked["command"], asked["folder"]
     options = options_of(command, folder)
     found = [*advised(command, asked["advice"], options[-1]), *in_command(command, folder, options), *in_environment(asked["environment"]),

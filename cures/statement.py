@@ -6,11 +6,9 @@ import re
 
 from source import Unplaced
 
-DTYPES = {"float16": "float16", "half": "float16", "bfloat16": "bfloat16", "float32": "float32", "float": "float32",
-          "float64": "float64", "double": "float64", "int64": "int64", "long": "int64", "int32": "int32", "int": "int32",
-          "bool": "bool", "complex64": "complex64", "cfloat": "complex64", "complex128": "complex128", "uint8": "uint8"}
-CAST_METHODS = {name: dtype for name, dtype in DTYPES.items()
-                if name in ("half", "bfloat16", "float", "double", "long", "int", "bool")}
+DTYPES = {}  # torch's name, its second one too: torch's name; as core/dtype_names.h has them, by write_cure.py
+CAST_METHODS = {"half": "float16", "bfloat16": "bfloat16", "float": "float32", "double": "float64", "byte": "uint8", "char": "int8",
+                "short": "int16", "int": "int32", "long": "int64", "bool": "bool"}
 METHOD_OF = {dtype: method for method, dtype in CAST_METHODS.items()}
 CASTS = {"to", "type", "type_as", *CAST_METHODS}
 DTYPE_KEYWORDS = {"dtype", "torch_dtype", "weight_dtype", "param_dtype"}

@@ -3,7 +3,8 @@ interpreter (3.8 or later).
 
     write_cure.py QUESTION ANSWER, both files of JSON
 
-QUESTION: {"questions": [[cure, …], …], "names", "signs", "dimension_first", "first_only"}, the tables of ops/python_names.inc; a cure
+QUESTION: {"questions": [[cure, …], …], "names", "signs", "dimension_first", "first_only"}, the tables of ops/python_names.inc,
+        "precisions", the rows of core/precision_words.inc, and "dtypes": {a name in torch: torch's first name of the dtype}; a cure
         is {"path", "file", "cell", "line", "extent", "kind", "dtype", "from", …} as cures/patch.cpp writes it: what the
         trace knows of the call that the cure is about; "base": [{"path", "text"}, …] are sources that ran in place of files
         "results": {file: [[line, column, end line, end column, dtype], …]} and "parameters": {root module: {name: dtype}}, as
@@ -956,17 +957,21 @@ def where_listed(site, made, module):
     return made
 
 
-IN_FLOAT = {"16-true": "bf16-mixed", "bf16-true": "bf16-mixed", "pure_fp16": "amp_bf16", "pure_bf16": "amp_bf16",
-            **{name: "float32" for name, dtype in DTYPES.items() if dtype in ("float16", "bfloat16")}}
+def in_float(site):
+    """What asks for 16-bit weights, as a word of a setting or as torch's dtype, and what asks for Float ones in its place."""
+    rows = site.tables["precisions"]
+    mixed = {family: word for word, dtype, use, families in rows if (dtype, use) == ("BFloat16", "compute") for family in families.split(",")}
+    words = {word: mixed[families] for word, _, use, families in rows if use == "weights" and families in mixed}
+    return {**words, **{name: "float32" for name, dtype in DTYPES.items() if dtype in ("float16", "bfloat16")}}
 
 
 def ask_otherwise(site):
     """A line that asks for 16-bit weights asks for Float ones: their dtype, its name, .half(), a framework's argument."""
-    edits = []
+    edits, instead = [], in_float(site)
     for node in head_nodes(site.statement):
-        if isinstance(node, ast.Constant) and isinstance(node.value, str) and node.value in IN_FLOAT:
-            edits.append(site.source.replaced(node, repr(IN_FLOAT[node.value]).replace("'", '"')))
-        elif isinstance(node, ast.Attribute) and node.attr in IN_FLOAT and dotted(node).startswith(f"{torch_name(site.source)}."):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and node.value in instead:
+            edits.append(site.source.replaced(node, repr(instead[node.value]).replace("'", '"')))
+        elif isinstance(node, ast.Attribute) and node.attr in instead and dotted(node).startswith(f"{torch_name(site.source)}."):
             edits.append(site.source.replaced(node, f"{dotted(node.value)}.float32"))
         elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in ("half", "bfloat16") \
                 and not node.args:
@@ -1054,6 +1059,7 @@ def joined_regions(sites):
 
 
 def write(question):
+    DTYPES.update(question["dtypes"])
     base = {file["path"]: file for file in question.get("base", [])}
     files, in_cpp, all_ways, sites = {}, {}, [], []
     for cure in question["cures"]:

@@ -5,6 +5,8 @@
 #include <c10/core/ScalarType.h>
 
 #include <catch2/catch.hpp>
+#include <set>
+#include <string_view>
 
 #include "core/precision_words.h"
 
@@ -45,13 +47,29 @@ TEST_CASE("rows are distinguished, and Python's names lead to them") {
 
 TEST_CASE("settings spell 16 bits in many ways") {
   for (const char* half :
-       {"fp16", "16", "16-true", "16-mixed", "torch.float16", "FLOAT_16", "half"})
+       {"fp16", "16", "16-true", "16-mixed", "torch.float16", "FLOAT_16", "half", "pure_fp16"})
     CHECK(precision_in(half) == Dtype::kHalf);
   for (const char* brain :
        {"bf16", "bf16-true", "torch.bfloat16", "BFLOAT_16", "amp_bf16", "bfp16"})
     CHECK(precision_in(brain) == Dtype::kBFloat16);
   for (const char* none : {"", "no", "fp32", "32", "160", "fp160", "float", "vit-b-16", "halfway"})
     CHECK(precision_in(none) == Dtype::kUndefined);
+  for (const char* weights : {"--full-bf16", "precision=bf16-true", "--pure_fp16=True"})
+    CHECK(asks_for_low_weights(weights));
+  for (const char* other :
+       {"--bf16", "precision=16-mixed", "amp_bf16", "--full_precision", "--full"})
+    CHECK_FALSE(asks_for_low_weights(other));
+}
+
+TEST_CASE("each word of a precision stands once in the list, in the case that is compared") {
+  std::set<std::string_view> seen;
+  for (const PrecisionWord& one : kPrecisionWords) {
+    INFO(one.word);
+    CHECK(seen.insert(one.word).second);
+    CHECK(one.word.find_first_of("ABCDEFGHIJKLMNOPQRSTUVWXYZ") == std::string_view::npos);
+    const bool is_low = (dtype_bit(one.dtype) & kLowPrecisionBits) != 0;
+    CHECK(precision_in(one.word) == (is_low ? one.dtype : Dtype::kUndefined));
+  }
 }
 
 }  // namespace dtypecheck

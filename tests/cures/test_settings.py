@@ -7,6 +7,9 @@ import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "cures"))
 import settings
+from lists import precisions
+
+settings.PRECISIONS.extend(precisions())
 
 
 def said(*words):
@@ -23,6 +26,16 @@ class SettingsTest(unittest.TestCase):
         self.assertEqual(said("--precision", "pure_fp16"),
                          ["--precision amp_fp16", "--precision amp_bf16", "--precision pure_bf16", "--precision fp32"])
         self.assertEqual(said("--precision=amp_fp16"), ["--precision=amp_bf16", "--precision=fp32"])
+
+    def test_the_words_of_a_family_stand_for_one_another(self):
+        self.assertEqual(said("--precision", "16-true"), [f"--precision {word}" for word in ("16-mixed", "bf16-mixed", "bf16-true", "32-true")])
+        self.assertEqual(said("--precision", "bfp16"), ["--precision fp32"])
+        self.assertEqual(said("--precision", "FP16")[0], "--precision BF16")
+        self.assertEqual(said("--dtype", "torch.float16"), ["--dtype torch.bfloat16", "--dtype torch.float32"])
+        self.assertEqual(said("--dtype", "fp160"), [])
+        self.assertEqual(said("--dtype", "fp64"), [])
+        self.assertEqual(said("--no-bf16"), [""])
+        self.assertEqual(said("--save-16"), [])
 
     def test_who_asked_for_float_is_asked_for_nothing_else(self):
         self.assertEqual(said("--mixed_precision", "no"), [])

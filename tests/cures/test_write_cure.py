@@ -9,10 +9,11 @@ import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "cures"))
 import write_cure
+from lists import dtypes, precisions
 from source import Unplaced
 
 TABLES = {"names": [["grid_sampler", "grid_sample"]], "signs": [["@", "mm"], ["*", "mul"], ["-", "sub"], ["/", "div"], ["+", "add"]],
-          "dimension_first": ["index_"], "first_only": ["embedding"]}
+          "dimension_first": ["index_"], "first_only": ["embedding"], "precisions": precisions(), "dtypes": dtypes()}
 
 
 def applied(text, edits):
@@ -71,6 +72,11 @@ class WriteCureTest(unittest.TestCase):
                    op="grid_sampler_2d", operand="grid", arguments=["input", "grid"])
         self.check("q.index_add_(0, i, k)", "q.index_add_(0, i, k.to(torch.float32))", op="index_add_", operand="source",
                    arguments=["self", "index", "source"])
+
+    def test_a_dtype_is_no_input(self):
+        for given in ("torch.int16", "torch.short", "torch.float8_e4m3fn"):
+            self.check(f"y = net({given}, x)", f"y = net({given}, x.to(torch.float32))", 2, "cast module input", module="net")
+        self.refuse("", "import torch\ny = net(torch.pi, x)\n", 2, "cast module input", module="net")
 
     def test_the_receiver_and_sides_of_an_operator(self):
         self.check("y = x.mm(w)", "y = x.to(torch.float32).mm(w)", op="mm", operand="self", arguments=["self", "mat2"])

@@ -1,0 +1,17 @@
+"""The lists of core/ that cures/*.py are given with a question, as cures/patch.cpp gives them."""
+
+import ast
+import pathlib
+import re
+
+CORE = pathlib.Path(__file__).resolve().parents[2] / "core"
+
+
+def precisions():
+    rows = re.findall(r'^PRECISION\((".*?"), k(\w+), k(\w+), (".*?")\)$', (CORE / "precision_words.inc").read_text(), re.M)
+    return [[ast.literal_eval(word), dtype, use.lower(), ast.literal_eval(families)] for word, dtype, use, families in rows]
+
+
+def dtypes():
+    rows = re.findall(r'\{Dtype::\w+, DtypeKind::\w+, \d+, "\w+", "(\w+)", (?:"(\w+)"|nullptr)', (CORE / "dtype_names.h").read_text())
+    return {name: torch for torch, shorter in rows for name in (torch, shorter) if name}
