@@ -1,7 +1,8 @@
 """The sentences that the program can print, as they stand in its sources: list.py [--update].
 
 sentences.txt beside this file has them all, so that they can be read as a whole, and a change of one is seen in review. Each
-literal of C++ and C with a blank between two words is one; neighbouring literals are joined, {} is what is filled in. What is
+literal of C++ and C with a blank between two words is one; neighbouring literals are joined, {} is what is filled in. A part of a
+sentence stands behind the last whole one of its function, or, where that has none, of the function above, after a bar. What is
 text in files of its own (explain/data, the page) is not listed.
 """
 
@@ -34,25 +35,39 @@ def literals(source):
 
 def is_sentence(text):
     words = re.findall(r"[A-Za-z][a-z']+", text)
-    is_code = re.search(r"#include|\bop \w+::|CREATE TABLE|EXPECT |__global__", text)
+    is_code = re.search(r"#include|\bdef \w+\(|\bop \w+::|CREATE TABLE|EXPECT |__global__", text)
     return len(words) >= 3 and bool(re.search(r"[a-z,:;] [a-z{]", text)) and not is_code
 
 
-def sentences():
+def is_whole(text):
+    """Nobody can judge ", which its project has elsewhere" or "of any dtype but" alone."""
+    is_open = re.search(r"(^|\W)(a|an|and|as|at|but|by|for|from|in|no|of|on|or|than|the|to|which|with)$", text)
+    return not re.match(r"[,;:).…]", text) and not is_open and len(re.findall(r"[A-Za-z'{]+", text)) >= 5
+
+
+def lines_of(source):
+    """The whole sentences, each with the parts of sentences of its function."""
+    lines = []
+    for function in re.split(r"(?<=^})", source, flags=re.M):
+        texts = [re.sub(r'\\"', '"', text).replace("\\n", "\n").strip() for text in literals(function) if is_sentence(text)]
+        texts = [" / ".join(text.splitlines()) for text in dict.fromkeys(texts)]
+        lines += [[text] for text in texts if is_whole(text)]
+        parts = [text for text in texts if not is_whole(text)]
+        if parts:
+            lines[-1:] = [[*(lines[-1] if lines else []), *parts]]
+    return [" | ".join(line) for line in lines]
+
+
+def listed():
+    parts = []
     for folder in FOLDERS:
         for path in sorted((ROOT / folder).rglob("*")):
             is_ours = path.suffix in (".cpp", ".h", ".c", ".inc") and "bundled" not in path.parts and "stubs" not in path.name
             if not is_ours or path.name == "process_facts.inc":  # what nobody prints
                 continue
-            found = [re.sub(r'\\"', '"', text).replace("\\n", "\n").strip() for text in literals(path.read_text()) if is_sentence(text)]
+            found = lines_of(path.read_text())
             if found:
-                yield path.relative_to(ROOT).as_posix(), found
-
-
-def listed():
-    parts = []
-    for path, found in sentences():
-        parts.append(f"{path}\n" + "".join("  " + " / ".join(text.splitlines()) + "\n" for text in found))
+                parts.append(path.relative_to(ROOT).as_posix() + "\n" + "".join(f"  {line}\n" for line in found))
     return "\n".join(parts)
 
 
