@@ -437,6 +437,13 @@ struct SourceFacts {
   bool project_opens_autocast = false;  // its Python does
   bool is_of_gpu = false;               // CUDA's, or C++ that includes CUDA's headers
 };
+#define FACT(member, Type, merged) , member
+DTYPECHECK_MEMBERS(SourceFacts, file, parsed, missing_headers, problems, error_count, lost, places,
+                   lost_places, functions, sees_tensors, outside_calls, pointer_uses, bound, called,
+                   classes, field_writes, open_fields, methods, defined, module_functions,
+                   tensor_functions, internal, named_dtypes, casts_modules, lowers_modules, files,
+                   system_files DTYPECHECK_FACTS(FACT))
+#undef FACT
 
 // One JSON object: what the parsing process answers.
 std::string facts_to_json(const SourceFacts& facts);

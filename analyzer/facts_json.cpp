@@ -43,15 +43,6 @@ static void from_json(const Json& json, Place& place) {
     throw InputError(fmt::format("a place in columns {} to {}", place.column, place.end_column));
 }
 
-#define AND_MEMBER(member, Type, merged) , member
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(SourceFacts, file, parsed, missing_headers, problems,
-                                   error_count, lost, places, lost_places, functions, sees_tensors,
-                                   outside_calls, pointer_uses, bound, called, classes,
-                                   field_writes, open_fields, methods, defined, module_functions,
-                                   tensor_functions, internal, named_dtypes, casts_modules,
-                                   lowers_modules, files, system_files DTYPECHECK_FACTS(AND_MEMBER))
-#undef AND_MEMBER
-
 std::string facts_to_json(const SourceFacts& facts) {
   return Json(facts).dump(-1, ' ', true, Json::error_handler_t::replace);
 }
