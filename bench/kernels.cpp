@@ -19,7 +19,6 @@
 #include "kernels/group_norm/group_norm.h"
 #include "kernels/layer_norm/layer_norm.h"
 #include "kernels/matmul/matmul.h"
-#include "kernels/rms_norm/rms_norm.h"
 #include "kernels/threads.h"
 #include "kernels/unscale/unscale.h"
 
@@ -264,7 +263,17 @@ static void compare_rms_norm(at::ScalarType dtype, int64_t rows, int64_t cols) {
   const std::string name = fmt::format("{} {} x {}", at::toString(dtype), rows, cols);
   compare(
       "rms_norm " + name, 2 * n.bytes,
-      [&] { rms_norm({rows, cols, in(n.x), in(n.gamma), 1e-6, out(n.y), rstd}); },
+      [&] {
+        layer_norm({.rows = rows,
+                    .cols = cols,
+                    .x = in(n.x),
+                    .gamma = in(n.gamma),
+                    .beta = {},
+                    .eps = 1e-6,
+                    .y = out(n.y),
+                    .rstd = rstd,
+                    .has_mean = false});
+      },
       [&] { at::rms_norm(n.x, {cols}, n.narrow_gamma, 1e-6); },
       [&] { at::rms_norm(n.x.to(at::kFloat), {cols}, n.gamma, 1e-6).to(dtype); });
   const auto backward_of = [&](at::ScalarType in_dtype) {
@@ -280,8 +289,16 @@ static void compare_rms_norm(at::ScalarType dtype, int64_t rows, int64_t cols) {
   compare(
       "rms_norm backward " + name, 3 * n.bytes,
       [&] {
-        rms_norm_backward(
-            {rows, cols, in(n.dy), in(n.x), in(n.gamma), rstd, out(n.dx), out(n.dgamma)});
+        layer_norm_backward({.rows = rows,
+                             .cols = cols,
+                             .dy = in(n.dy),
+                             .x = in(n.x),
+                             .gamma = in(n.gamma),
+                             .rstd = rstd,
+                             .dx = out(n.dx),
+                             .dgamma = out(n.dgamma),
+                             .dbeta = {},
+                             .has_mean = false});
       },
       backward_of(dtype), backward_of(at::kFloat));
 }

@@ -1,4 +1,4 @@
-// norm_arguments.h: what layer, group and RMS norm ask of their arguments alike. `empty`: there is
+// norm_arguments.h: what layer and group norm ask of their arguments alike. `empty`: there is
 // nothing to normalise, and pointers may be null.
 #pragma once
 

@@ -8,7 +8,7 @@
 #include "kernels/element.h"
 #include "platform/error.h"
 #ifdef DTYPECHECK_EMULATED_GRID
-#include "kernels/cuda/emulated_grid.h"
+#include DTYPECHECK_EMULATED_GRID
 #endif
 
 namespace dtypecheck::kernels {

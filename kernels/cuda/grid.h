@@ -9,9 +9,9 @@
 //   };
 //   launch(device, blocks, kernel);
 //
-// nvcc makes a __global__ function of it. Any other compiler runs it on the processor, where the
-// threads of a block take turns (emulated_grid.h): so kernels, and the functions that choose and
-// launch them, are tested without a GPU.
+// nvcc makes a __global__ function of it. The tests name a header that runs it on the processor,
+// DTYPECHECK_EMULATED_GRID: so kernels, and the functions that choose and launch them, are tested
+// without a GPU.
 #pragma once
 
 #include "kernels/device.h"
@@ -78,7 +78,7 @@ void launch(const Device& device, int64_t blocks, const Kernel& kernel) {
 #define DTYPECHECK_UNROLL
 #include <cmath>
 
-#include "kernels/cuda/emulated_grid.h"
+#include DTYPECHECK_EMULATED_GRID
 namespace dtypecheck::kernels::cuda {
 using std::isfinite;
 }

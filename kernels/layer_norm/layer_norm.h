@@ -7,7 +7,9 @@
 // x, y, dx, dy: rows x cols, row-major, of one dtype; gamma, beta and their gradients: cols, each
 // of any. mean and rstd are Float: where |mean| is large beside the spread, z is as exact as a
 // Float mean lets it be. Arithmetic is in Float, so a spread above 1e18 has no finite square. y may
-// be x, and dx may be dy. Runs on the threads of threads.h; the same bits on any number of them.
+// be x, and dx may be dy. RMS norm (Zhang and Sennrich 2019) is the same with a mean of 0: has_mean
+// = false, where beta and mean are null. Runs on the threads of threads.h; the same bits on any
+// number of them.
 #pragma once
 
 #include <span>
@@ -25,7 +27,7 @@ struct LayerNorm {
   Output y;
   float *mean = nullptr, *rstd = nullptr;  // rows each; null where backward is not wanted
   const Device* device = nullptr;          // where all of these are on a GPU
-  bool has_mean = true;                    // false: 0 is meant, as in rms_norm.h
+  bool has_mean = true;
 };
 
 struct LayerNormBackward {

@@ -11,7 +11,6 @@
 #include "kernels/group_norm/group_norm.h"
 #include "kernels/layer_norm/layer_norm.h"
 #include "kernels/matmul/matmul.h"
-#include "kernels/rms_norm/rms_norm.h"
 #include "kernels/unscale/unscale.h"
 #include "tests/kernels/numbers.h"
 
@@ -85,17 +84,27 @@ static void measure_norms(Measured& measured, Dtype dtype) {
     reference ? layer_norm_backward_ref(b) : layer_norm_backward(b);
   });
   measure_norm(measured, "rms_norm", of_rows, [&](NormNumbers& n, bool reference) {
-    const RmsNorm a{rows, cols, n.x.input(), n.gamma.input(), 1e-6, n.y.output(), n.rstd.floats()};
-    const RmsNormBackward b{rows,
-                            cols,
-                            n.dy.input(),
-                            n.x.input(),
-                            n.gamma.input(),
-                            n.rstd.floats(),
-                            n.dx.output(),
-                            n.dgamma.output()};
-    reference ? rms_norm_ref(a) : rms_norm(a);
-    reference ? rms_norm_backward_ref(b) : rms_norm_backward(b);
+    const LayerNorm a{.rows = rows,
+                      .cols = cols,
+                      .x = n.x.input(),
+                      .gamma = n.gamma.input(),
+                      .beta = {},
+                      .eps = 1e-6,
+                      .y = n.y.output(),
+                      .rstd = n.rstd.floats(),
+                      .has_mean = false};
+    const LayerNormBackward b{.rows = rows,
+                              .cols = cols,
+                              .dy = n.dy.input(),
+                              .x = n.x.input(),
+                              .gamma = n.gamma.input(),
+                              .rstd = n.rstd.floats(),
+                              .dx = n.dx.output(),
+                              .dgamma = n.dgamma.output(),
+                              .dbeta = {},
+                              .has_mean = false};
+    reference ? layer_norm_ref(a) : layer_norm(a);
+    reference ? layer_norm_backward_ref(b) : layer_norm_backward(b);
   });
   const int64_t channels = 320, spatial = 256, groups = 32;
   const NormNumbers of_groups(dtype, channels * spatial, channels, groups);

@@ -3,7 +3,6 @@
 // with channels last and with SiLU.
 #include "kernels/group_norm/group_norm.h"
 #include "kernels/layer_norm/layer_norm.h"
-#include "kernels/rms_norm/rms_norm.h"
 #include "kernels/threads.h"
 #include "tests/kernels/numbers.h"
 
@@ -48,22 +47,37 @@ struct NormCase {
 
 struct RmsKernel {
   static constexpr bool kCentered = false, kGroups = false, kSilu = false, kChannelsLast = false;
-  using Forward = RmsNorm;
-  using Backward = RmsNormBackward;
+  using Forward = LayerNorm;
+  using Backward = LayerNormBackward;
   static Forward forward(NormCase& c) {
-    return {c.shape.samples, c.shape.channels, c.x.input(),    c.gamma.input(),
-            c.eps,           c.y.output(),     c.rstd.floats()};
+    return {.rows = c.shape.samples,
+            .cols = c.shape.channels,
+            .x = c.x.input(),
+            .gamma = c.gamma.input(),
+            .beta = {},
+            .eps = c.eps,
+            .y = c.y.output(),
+            .rstd = c.rstd.floats(),
+            .has_mean = false};
   }
   static Backward backward(NormCase& c) {
-    return {c.shape.samples, c.shape.channels, c.dy.input(),  c.x.input(),
-            c.gamma.input(), c.rstd.floats(),  c.dx.output(), c.dgamma.output()};
+    return {.rows = c.shape.samples,
+            .cols = c.shape.channels,
+            .dy = c.dy.input(),
+            .x = c.x.input(),
+            .gamma = c.gamma.input(),
+            .rstd = c.rstd.floats(),
+            .dx = c.dx.output(),
+            .dgamma = c.dgamma.output(),
+            .dbeta = {},
+            .has_mean = false};
   }
-  static auto forward_variants() { return rms_norm_variants(); }
-  static auto backward_variants() { return rms_norm_backward_variants(); }
-  static void checked(const Forward& a) { rms_norm(a); }
-  static void checked(const Backward& a) { rms_norm_backward(a); }
-  static void reference(const Forward& a) { rms_norm_ref(a); }
-  static void reference(const Backward& a) { rms_norm_backward_ref(a); }
+  static auto forward_variants() { return layer_norm_variants(); }
+  static auto backward_variants() { return layer_norm_backward_variants(); }
+  static void checked(const Forward& a) { layer_norm(a); }
+  static void checked(const Backward& a) { layer_norm_backward(a); }
+  static void reference(const Forward& a) { layer_norm_ref(a); }
+  static void reference(const Backward& a) { layer_norm_backward_ref(a); }
   static void leave_out_weights(Forward& f, Backward& b) { f.gamma = b.gamma = {}; }
 };
 
@@ -476,7 +490,7 @@ TEMPLATE_TEST_CASE("norms: the same bits on any threads", "", RmsKernel, LayerKe
 
 TEST_CASE("norms: shapes they cannot use") {
   using Catch::Matchers::Contains;
-  CHECK_THROWS_WITH(rms_norm({1, 0}), Contains("cols of 1 or more"));
+  CHECK_THROWS_WITH(layer_norm({1, 0}), Contains("cols of 1 or more"));
   CHECK_THROWS_WITH(layer_norm({-1, 1}), Contains("rows of 0 or more"));
   CHECK_THROWS_WITH(group_norm({1, 0, 1, 1}), Contains("channels and spatial of 1 or more"));
   CHECK_THROWS_WITH(group_norm({1, 6, 1, 4}), Contains("groups that divide the channels"));
