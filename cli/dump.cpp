@@ -1,4 +1,6 @@
 // dtypecheck dump: a trace in the formats of other tools.
+#include "cli/dump.h"
+
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -7,9 +9,6 @@
 #include <sstream>
 
 #include "cli/command.h"
-#include "cli/dump_perfetto.h"
-#include "cli/dump_sqlite.h"
-#include "cli/dump_tensorboard.h"
 #include "cli/report_options.h"
 #include "platform/error.h"
 #include "platform/output.h"

@@ -1,5 +1,3 @@
-#include "cli/dump_perfetto.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -8,6 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "cli/dump.h"
 #include "rules/kernel_names/kernel_name.h"
 #include "trace/op_call_fields.h"
 

@@ -1,5 +1,3 @@
-#include "cli/dump_sqlite.h"
-
 #include <fmt/format.h>
 #include <sqlite3.h>
 
@@ -9,8 +7,9 @@
 #include <string>
 #include <string_view>
 
-#include "cli/temporary_file.h"
+#include "cli/dump.h"
 #include "platform/error.h"
+#include "platform/temporary_folder.h"
 #include "platform/text.h"
 #include "trace/op_call_fields.h"
 
@@ -175,9 +174,10 @@ std::string process_line(const Process& p, size_t id) {
 }  // namespace
 
 void write_sqlite(const Run& run, std::ostream& out) {
-  const TemporaryFile file;  // SQLite wants one of its own, with a name
+  const TemporaryFolder folder("dump");  // SQLite wants a file of its own, with a name
+  const std::string file = folder.path() + "/run.db";
   {
-    Database database(file.path());
+    Database database(file);
     database.run("PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; BEGIN");
     database.begin_lines("process_lines");
     for (size_t i = 0; i < run.processes.size(); ++i)
@@ -188,7 +188,7 @@ void write_sqlite(const Run& run, std::ostream& out) {
     database.run(kMore);
     database.run("COMMIT");
   }
-  out << std::ifstream(file.path(), std::ios::binary).rdbuf();
+  out << std::ifstream(file, std::ios::binary).rdbuf();
 }
 
 }  // namespace dtypecheck::cli

@@ -1,5 +1,3 @@
-#include "cli/dump_tensorboard.h"
-
 #include <fcntl.h>
 #include <fmt/format.h>
 
@@ -7,6 +5,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
+#include "cli/dump.h"
 #include "cli/dump_tensorboard_program.h"
 #include "core/dtype_names.h"
 #include "core/health.h"

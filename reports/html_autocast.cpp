@@ -1,5 +1,3 @@
-#include "reports/html_autocast.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -8,7 +6,7 @@
 
 #include "core/autocast_record.h"
 #include "reports/formatting.h"
-#include "reports/html_findings.h"
+#include "reports/html_parts.h"
 
 namespace dtypecheck::reports {
 

@@ -1,5 +1,3 @@
-#include "reports/html_findings.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -8,6 +6,7 @@
 #include "platform/printable.h"
 #include "reports/causes.h"
 #include "reports/formatting.h"
+#include "reports/html_parts.h"
 
 namespace dtypecheck::reports {
 

@@ -1,7 +1,5 @@
 // html_health.cpp: all lines of the map have one scale of numbers, in powers of two, so that what
 // is near the end of its dtype stands at the top of its cell, and what grows is seen to.
-#include "reports/html_health.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -13,7 +11,7 @@
 #include "core/dtype_range.h"
 #include "core/health.h"
 #include "reports/formatting.h"
-#include "reports/html_findings.h"
+#include "reports/html_parts.h"
 
 namespace dtypecheck::reports {
 

@@ -1,5 +1,3 @@
-#include "reports/html_map.h"
-
 #include <fmt/format.h>
 
 #include <nlohmann/json.hpp>
@@ -8,7 +6,7 @@
 #include "platform/printable.h"
 #include "reports/cast_table.h"
 #include "reports/formatting.h"
-#include "reports/html_findings.h"
+#include "reports/html_parts.h"
 
 namespace dtypecheck::reports {
 

@@ -1,5 +1,3 @@
-#include "reports/html_op_calls.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -9,7 +7,7 @@
 
 #include "platform/printable.h"
 #include "reports/formatting.h"
-#include "reports/html_findings.h"
+#include "reports/html_parts.h"
 #include "trace/op_call_fields.h"
 
 namespace dtypecheck::reports {
