@@ -15,45 +15,47 @@ Cause& cause_above(const Field& field, Fault& fault) {
   return fault.causes.back();
 }
 
-void read_field(const Field& field, Fault& fault) {
-  if (field.key == "means") {
-    fault.meaning = field.value;
-  } else if (field.key == "shown") {
-    fault.shown = field.value;
-  } else if (field.key == "asks") {
-    fault.asks = field.value;
-  } else if (field.key == "silent") {
-    fault.silent = field.number(field.value);
-  } else if (field.key == "cause") {
-    if (!fault.causes.empty() && fault.causes.back().cure.empty())
-      field.fail("the cause above it has no cure");
-    fault.causes.push_back({.cause = field.value});
-  } else if (field.key == "cure") {
-    if (!cause_above(field, fault).cure.empty())
-      field.fail("the cause above it has a cure already");
-    fault.causes.back().cure = field.value;
-  } else if (field.key == "signs") {
-    cause_above(field, fault).signs = phrases_in(field);
-  } else if (field.key == "when") {
-    cause_above(field, fault).when = phrases_in(field);
-  } else if (field.key == "device") {
-    cause_above(field, fault).device = phrases_in(field);
-  } else if (field.key == "on") {
-    cause_above(field, fault).device = phrases_in(field);
-    fault.causes.back().is_of_device = true;
-  } else if (field.key == "of") {
-    cause_above(field, fault).messages = field.parts();
-  } else if (field.key == "dtypes") {
-    (fault.causes.empty() ? fault.dtypes : fault.causes.back().dtypes) = dtypes_in(field);
-  } else if (field.key == "upgrade") {
-    if (field.value != "yes") field.fail("'upgrade' is 'yes' or is left out");
-    cause_above(field, fault).is_upgrade = true;
-  } else if (field.key == "hides") {
-    fault.hides.push_back(field.value);
-  } else {
-    field.fail_unknown_key({"means", "shown", "asks", "silent", "cause", "cure", "signs", "when",
-                            "device", "on", "of", "dtypes", "upgrade", "hides"});
-  }
+void begin_cause(const Field& field, Fault& fault) {
+  if (!fault.causes.empty() && fault.causes.back().cure.empty())
+    field.fail("the cause above it has no cure");
+  fault.causes.push_back({.cause = field.value});
+}
+
+void read_cure(const Field& field, Fault& fault) {
+  std::string& cure = cause_above(field, fault).cure;
+  if (!cure.empty()) field.fail("the cause above it has a cure already");
+  cure = field.value;
+}
+
+void read_upgrade(const Field& field, Fault& fault) {
+  if (field.value != "yes") field.fail("'upgrade' is 'yes' or is left out");
+  cause_above(field, fault).is_upgrade = true;
+}
+
+void read_fields(const Block& block, Fault& fault) {
+  const auto above = [&](const Field& field) -> Cause& { return cause_above(field, fault); };
+  block.read(
+      {{"means", kNeeded | kOnce, [&](const Field& field) { fault.meaning = field.value; }},
+       {"shown", kNeeded | kOnce, [&](const Field& field) { fault.shown = field.value; }},
+       {"asks", kNeeded | kOnce, [&](const Field& field) { fault.asks = field.value; }},
+       {"silent", kOnce, [&](const Field& field) { fault.silent = field.number(field.value); }},
+       {"cause", kNeeded, [&](const Field& field) { begin_cause(field, fault); }},
+       {"cure", kNeeded, [&](const Field& field) { read_cure(field, fault); }},
+       {"signs", kMany, [&](const Field& field) { above(field).signs = phrases_in(field); }},
+       {"when", kMany, [&](const Field& field) { above(field).when = phrases_in(field); }},
+       {"device", kMany, [&](const Field& field) { above(field).device = phrases_in(field); }},
+       {"on", kMany,
+        [&](const Field& field) {
+          above(field).device = phrases_in(field);
+          above(field).is_of_device = true;
+        }},
+       {"of", kMany, [&](const Field& field) { above(field).messages = field.parts(); }},
+       {"dtypes", kMany,
+        [&](const Field& field) {
+          (fault.causes.empty() ? fault.dtypes : fault.causes.back().dtypes) = dtypes_in(field);
+        }},
+       {"upgrade", kMany, [&](const Field& field) { read_upgrade(field, fault); }},
+       {"hides", kMany, [&](const Field& field) { fault.hides.push_back(field.value); }}});
 }
 
 }  // namespace
@@ -65,9 +67,7 @@ CauseTable read_cause_table(std::string_view text, std::string_view file) {
     Fault& fault = table[static_cast<size_t>(category_in(block.head, block.head.value))];
     if (!fault.meaning.empty())
       block.head.fail(fmt::format("fault '{}' is listed twice", block.head.value));
-    for (const Field& field : block.fields) read_field(field, fault);
-    block.require({"means", "shown", "asks", "cause", "cure"});
-    block.allow_once({"means", "shown", "asks", "silent"});
+    read_fields(block, fault);
     if (fault.causes.back().cure.empty()) block.head.fail("its last cause has no cure");
   }
   for (size_t i = 0; i < table.size(); ++i) {

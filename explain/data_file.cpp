@@ -30,6 +30,12 @@ Category category_in(const Field& field, std::string_view name) {
                          fmt::join(kCategoryNames, ", ")));
 }
 
+std::vector<Category> categories_in(const Field& field) {
+  std::vector<Category> categories;
+  for (const std::string& part : field.parts()) categories.push_back(category_in(field, part));
+  return categories;
+}
+
 std::vector<Dtype> dtypes_in(const Field& field) {
   std::vector<Dtype> dtypes;
   for (const std::string& name : field.parts()) {

@@ -16,6 +16,7 @@ namespace dtypecheck::explain {
 // one of them is listed twice, and where no category is called so.
 std::vector<std::string> phrases_in(const Field& field);
 Category category_in(const Field& field, std::string_view name);
+std::vector<Category> categories_in(const Field& field);  // "a | b"
 
 // "Half | BFloat16". Throws InputError with file and line where one is no dtype.
 std::vector<Dtype> dtypes_in(const Field& field);

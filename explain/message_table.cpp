@@ -19,6 +19,14 @@ std::pair<Category, double> lean_in(const Field& field, std::string_view text) {
   return {category_in(field, category), field.number(text)};
 }
 
+std::vector<std::pair<Category, double>> leans_in(const Field& field) {
+  std::vector<std::pair<Category, double>> leans;
+  for (const std::string& part : field.parts()) leans.push_back(lean_in(field, part));
+  return leans;
+}
+
+size_t count_in(const Field& field) { return static_cast<size_t>(field.number(field.value)); }
+
 Spelling spelling_in(const Field& field) {
   std::vector<std::string> parts = field.parts();
   if (parts.size() < 2) field.fail("expected a category with a weight, and words after |");
@@ -69,42 +77,26 @@ Family family_in(const Field& field) {
   return *family;
 }
 
-void read_field(const Field& field, Message& message) {
-  if (field.key == "says") {
-    read_spelling(field, message);
-  } else if (field.key == "family") {
-    message.family = family_in(field);
-  } else if (field.key == "leans") {
-    for (const std::string& part : field.parts()) message.leans.push_back(lean_in(field, part));
-  } else if (field.key == "spelled") {
-    message.spelled.push_back(spelling_in(field));
-  } else if (field.key == "never") {
-    for (const std::string& part : field.parts()) message.never.push_back(category_in(field, part));
-  } else if (field.key == "means") {
-    message.meaning = field.value;
-  } else if (field.key == "op") {
-    message.ops.push_back(field.value);
-  } else if (field.key == "versions") {
-    message.versions = field.value;
-  } else if (field.key == "symptom") {
-    if (field.value != "yes") field.fail("expected: symptom yes");
-    message.is_symptom = true;
-  } else if (field.key == "vague") {
-    if (field.value != "yes") field.fail("expected: vague yes");
-    message.is_vague = true;
-  } else if (field.key == "dtypes") {
-    message.least_dtypes = static_cast<size_t>(field.number(field.value));
-  } else {
-    field.fail_unknown_key({"says", "family", "leans", "spelled", "never", "means", "op",
-                            "versions", "symptom", "vague", "dtypes"});
-  }
+void read_yes(const Field& field, bool& flag) {
+  if (field.value != "yes") field.fail(fmt::format("expected: {} yes", field.key));
+  flag = true;
 }
 
 Message message_in(const Block& block, const std::vector<Message>& earlier) {
   Message message{.id = block.head.value};
-  for (const Field& field : block.fields) read_field(field, message);
-  block.require({"says", "family", "means"});
-  block.allow_once({"family", "leans", "never", "means", "versions", "symptom", "vague", "dtypes"});
+  block.read(
+      {{"says", kNeeded, [&](const Field& field) { read_spelling(field, message); }},
+       {"family", kNeeded | kOnce, [&](const Field& field) { message.family = family_in(field); }},
+       {"leans", kOnce, [&](const Field& field) { message.leans = leans_in(field); }},
+       {"spelled", kMany,
+        [&](const Field& field) { message.spelled.push_back(spelling_in(field)); }},
+       {"never", kOnce, [&](const Field& field) { message.never = categories_in(field); }},
+       {"means", kNeeded | kOnce, [&](const Field& field) { message.meaning = field.value; }},
+       {"op", kMany, [&](const Field& field) { message.ops.push_back(field.value); }},
+       {"versions", kOnce, [&](const Field& field) { message.versions = field.value; }},
+       {"symptom", kOnce, [&](const Field& field) { read_yes(field, message.is_symptom); }},
+       {"vague", kOnce, [&](const Field& field) { read_yes(field, message.is_vague); }},
+       {"dtypes", kOnce, [&](const Field& field) { message.least_dtypes = count_in(field); }}});
   const bool is_known = std::any_of(earlier.begin(), earlier.end(),
                                     [&](const Message& other) { return other.id == message.id; });
   if (is_known) block.head.fail(fmt::format("message '{}' is listed twice", message.id));
@@ -113,23 +105,12 @@ Message message_in(const Block& block, const std::vector<Message>& earlier) {
 
 UnknownKind unknown_in(const Block& block) {
   UnknownKind kind{.id = block.head.value};
-  for (const Field& field : block.fields) {
-    if (field.key == "words") {
-      kind.words = phrases_in(field);
-    } else if (field.key == "dtypes") {
-      kind.least_dtypes = static_cast<size_t>(field.number(field.value));
-    } else if (field.key == "named") {
-      kind.least_named = static_cast<size_t>(field.number(field.value));
-    } else if (field.key == "family") {
-      kind.family = family_in(field);
-    } else if (field.key == "leans") {
-      for (const std::string& part : field.parts()) kind.leans.push_back(lean_in(field, part));
-    } else {
-      field.fail_unknown_key({"words", "dtypes", "named", "family", "leans"});
-    }
-  }
-  block.require({"family", "leans"});
-  block.allow_once({"words", "dtypes", "named", "family", "leans"});
+  block.read(
+      {{"words", kOnce, [&](const Field& field) { kind.words = phrases_in(field); }},
+       {"dtypes", kOnce, [&](const Field& field) { kind.least_dtypes = count_in(field); }},
+       {"named", kOnce, [&](const Field& field) { kind.least_named = count_in(field); }},
+       {"family", kNeeded | kOnce, [&](const Field& field) { kind.family = family_in(field); }},
+       {"leans", kNeeded | kOnce, [&](const Field& field) { kind.leans = leans_in(field); }}});
   if (kind.words.empty() && kind.least_dtypes == 0)
     block.head.fail("it would be any line: expected words or dtypes");
   return kind;
@@ -137,12 +118,8 @@ UnknownKind unknown_in(const Block& block) {
 
 OtherError other_in(const Block& block) {
   OtherError other{{}, block.head.value};
-  for (const Field& field : block.fields) {
-    if (field.key != "says") field.fail_unknown_key({"says"});
-    other.texts = phrases_in(field);
-  }
-  block.require({"says"});
-  block.allow_once({"says"});
+  block.read(
+      {{"says", kNeeded | kOnce, [&](const Field& field) { other.texts = phrases_in(field); }}});
   return other;
 }
 

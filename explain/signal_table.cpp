@@ -26,21 +26,13 @@ Signal signal_in(const Block& block) {
     if (!family) block.head.fail(fmt::format("'{}' is no family that signals speak beside", name));
     signal.families |= bit_of(*family);
   }
-  for (const Field& field : block.fields) {
-    if (field.key == "words") {
-      signal.words = phrases_in(field);
-    } else if (field.key == "reports") {
-      signal.reports = static_cast<uint32_t>(field.number(field.value));
-    } else if (field.key == "near") {
-      signal.near = phrases_in(field);
-    } else if (field.key == "dtypes") {
-      signal.dtypes = dtypes_in(field);
-    } else {
-      field.fail_unknown_key({"words", "near", "dtypes", "reports"});
-    }
-  }
-  block.require({"words"});
-  block.allow_once({"words", "near", "dtypes", "reports"});
+  block.read(
+      {{"words", kNeeded | kOnce, [&](const Field& field) { signal.words = phrases_in(field); }},
+       {"near", kOnce, [&](const Field& field) { signal.near = phrases_in(field); }},
+       {"dtypes", kOnce, [&](const Field& field) { signal.dtypes = dtypes_in(field); }},
+       {"reports", kOnce, [&](const Field& field) {
+          signal.reports = static_cast<uint32_t>(field.number(field.value));
+        }}});
   return signal;
 }
 
@@ -53,12 +45,7 @@ void read_list(const Block& block, SignalTable& table) {
                                                              : nullptr;
   if (!list) block.head.fail(fmt::format("unknown list '{}'", name));
   if (!list->empty()) block.head.fail(fmt::format("list '{}' is listed twice", name));
-  for (const Field& field : block.fields) {
-    if (field.key != "words") field.fail_unknown_key({"words"});
-    *list = phrases_in(field);
-  }
-  block.require({"words"});
-  block.allow_once({"words"});
+  block.read({{"words", kNeeded | kOnce, [&](const Field& field) { *list = phrases_in(field); }}});
 }
 
 // "messages 1.2 0.8 0.7 0.8"
@@ -85,12 +72,8 @@ void read_usual(const Block& block, SignalTable& table) {
                                     [&](const auto& one) { return one.first == *family; });
   if (is_there) block.head.fail(fmt::format("usual '{}' is listed twice", block.head.value));
   std::vector<Category>& faults = table.usual.emplace_back(*family, std::vector<Category>{}).second;
-  for (const Field& field : block.fields) {
-    if (field.key != "faults") field.fail_unknown_key({"faults"});
-    for (const std::string& part : field.parts()) faults.push_back(category_in(field, part));
-  }
-  block.require({"faults"});
-  block.allow_once({"faults"});
+  block.read(
+      {{"faults", kNeeded | kOnce, [&](const Field& field) { faults = categories_in(field); }}});
 }
 
 }  // namespace

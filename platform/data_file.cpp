@@ -14,7 +14,7 @@ void Field::fail(std::string_view what) const {
   throw InputError(fmt::format("{}:{}: {}", file, line, what));
 }
 
-void Field::fail_unknown_key(std::initializer_list<std::string_view> known) const {
+void Field::fail_unknown_key(const std::vector<std::string_view>& known) const {
   fail(fmt::format("unknown key '{}', expected one of {}", key, fmt::join(known, ", ")));
 }
 
@@ -44,7 +44,7 @@ static size_t count_of(const Block& block, std::string_view key) {
                                            [&](const Field& field) { return field.key == key; }));
 }
 
-void Block::require(std::initializer_list<std::string_view> keys) const {
+void Block::require(const std::vector<std::string_view>& keys) const {
   if (head.value.empty()) head.fail(fmt::format("'{}' of what?", head.key));
   for (std::string_view key : keys) {
     if (count_of(*this, key) == 0) head.fail(fmt::format("has no field '{}'", key));
@@ -54,10 +54,27 @@ void Block::require(std::initializer_list<std::string_view> keys) const {
   }
 }
 
-void Block::allow_once(std::initializer_list<std::string_view> keys) const {
+void Block::allow_once(const std::vector<std::string_view>& keys) const {
   for (std::string_view key : keys) {
     if (count_of(*this, key) > 1) head.fail(fmt::format("has the field '{}' twice", key));
   }
+}
+
+void Block::read(const std::vector<KnownField>& known) const {
+  const auto keys = [&](int times) {
+    std::vector<std::string_view> keys;
+    for (const KnownField& one : known)
+      if ((one.times & times) == times) keys.push_back(one.key);
+    return keys;
+  };
+  for (const Field& field : fields) {
+    const auto reader = std::find_if(known.begin(), known.end(),
+                                     [&](const KnownField& one) { return one.key == field.key; });
+    if (reader == known.end()) field.fail_unknown_key(keys(kMany));
+    reader->read(field);
+  }
+  require(keys(kNeeded));
+  allow_once(keys(kOnce));
 }
 
 static std::string with_line_breaks(std::string_view text) {

@@ -10,7 +10,7 @@
 // In a value "\n" is a line break. The head of each file says which blocks and fields it has.
 #pragma once
 
-#include <initializer_list>
+#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -25,20 +25,32 @@ struct Field {
 
   // Throws InputError: "explain/data/messages.txt:12: …".
   [[noreturn]] void fail(std::string_view what) const;
-  [[noreturn]] void fail_unknown_key(std::initializer_list<std::string_view> known) const;
+  [[noreturn]] void fail_unknown_key(const std::vector<std::string_view>& known) const;
 
   // "a | b | c": never empty, and no part is.
   std::vector<std::string> parts() const;
   double number(std::string_view text) const;  // a weight or a count: 0 to 100
 };
 
+// A key that fields of a block may have, and who reads these.
+enum Times { kMany = 0, kOnce = 1, kNeeded = 2 };
+struct KnownField {
+  std::string_view key;
+  int times;  // of Times, joined by |
+  std::function<void(const Field&)> read;
+};
+
 struct Block {
   Field head;
   std::vector<Field> fields;
 
+  // Each field by the one of its key, in the order of the text. Throws InputError where it is none
+  // of these, and as require() and allow_once() do.
+  void read(const std::vector<KnownField>& known) const;
+
   // Throw InputError where one of them is missing or empty, or is there more than once.
-  void require(std::initializer_list<std::string_view> keys) const;
-  void allow_once(std::initializer_list<std::string_view> keys) const;
+  void require(const std::vector<std::string_view>& keys) const;
+  void allow_once(const std::vector<std::string_view>& keys) const;
 };
 
 // `file` is named in errors and must outlive the blocks.

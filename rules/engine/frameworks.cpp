@@ -34,26 +34,22 @@ std::vector<std::string> split(const Field& field, size_t words, size_t parts) {
 
 Framework framework_in(const Block& block) {
   if (block.head.key != "framework") block.head.fail_unknown_key({"framework"});
-  block.require({"read", "files"});
-  block.allow_once({"read", "files", "run"});
   Framework framework{.name = block.head.value};
-  for (const Field& field : block.fields) {
-    if (field.key == "read") {
-      framework.read = field.value;
-    } else if (field.key == "files") {
-      framework.files = field.parts();
-    } else if (field.key == "run") {
-      framework.run = field.parts();
-    } else if (field.key == "setting" || field.key == "option") {
-      const auto parts = split(field, 2, 2);
-      framework.settings.push_back({parts[0], parts[1], parts[2], field.key == "option"});
-    } else if (field.key == "default") {
-      const auto parts = split(field, 2, 3);
-      framework.defaults.push_back({parts[0], parts[1], parts[2], parts[3]});
-    } else {
-      field.fail_unknown_key({"read", "files", "run", "setting", "option", "default"});
-    }
-  }
+  const auto add_setting = [&](const Field& field) {
+    const auto parts = split(field, 2, 2);
+    framework.settings.push_back({parts[0], parts[1], parts[2], field.key == "option"});
+  };
+  const auto add_default = [&](const Field& field) {
+    const auto parts = split(field, 2, 3);
+    framework.defaults.push_back({parts[0], parts[1], parts[2], parts[3]});
+  };
+  block.read(
+      {{"read", kNeeded | kOnce, [&](const Field& field) { framework.read = field.value; }},
+       {"files", kNeeded | kOnce, [&](const Field& field) { framework.files = field.parts(); }},
+       {"run", kOnce, [&](const Field& field) { framework.run = field.parts(); }},
+       {"setting", kMany, add_setting},
+       {"option", kMany, add_setting},
+       {"default", kMany, add_default}});
   return framework;
 }
 
