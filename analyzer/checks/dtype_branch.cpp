@@ -56,7 +56,7 @@ static void check(const SourceFacts& facts, CheckFindings& out) {
     }
     if (branch.fault == BranchFault::kTypeTrait) {
       out.add(dtype_branch, Severity::kWarning, branch.place, branch.function,
-              fmt::format("every {} but that of {} counts as {}", name,
+              fmt::format("every {} other than {} is treated as {}", name,
                           (kAnyDtype - branch.dtypes).to_string(), served))
           .fix = "Take the dtype of the type: c10::CppTypeToScalarType<T>::value.";
       continue;

@@ -47,7 +47,7 @@ class State {
     bind(key, symbol);
     entries_.insert(key);
   }
-  // A variable that holds one tensor or another goes on as the symbol of one of them.
+  // A variable that may hold either of two tensors is tracked as one of them.
   bool is_mixed(int symbol) const { return node(symbol).is_mixed; }
 
   // The dtype of a module's parameters: its own, or that of the module that it is part of. -1: not

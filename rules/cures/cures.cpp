@@ -322,7 +322,7 @@ std::optional<Cure> CureProposer::cast_drawn(const OpCall& call, const Operand& 
   const Site& drawn = index_.run().call(operand.origin)->site;
   const bool is_elsewhere = drawn.line.function != call.site.line.function && is_users_own(drawn);
   if (is_elsewhere) cure.where = drawn.line;
-  cure.text = fmt::format("cast all {} that is drawn for {} to {}{}", dtype_word(operand),
+  cure.text = fmt::format("cast every {} tensor that is drawn for {} to {}{}", dtype_word(operand),
                           call.short_op(), dtype_name(dtype), at(cure.where));
   return cure;
 }
@@ -331,8 +331,8 @@ std::optional<Cure> CureProposer::cast_variable(const OpCall& call, const Operan
                                                 Dtype dtype) const {
   if (!has_variable(call, operand)) return std::nullopt;
   Cure cure = cure_of(CureKind::kCastVariable, call, operand.name, dtype);
-  cure.text = fmt::format("cast the {} of {} to {} for all that read it{}", operand.name,
-                          call.short_op(), dtype_name(dtype), at(call.site.line));
+  cure.text = fmt::format("cast the {} of {} to {} where it is assigned, for every later use{}",
+                          operand.name, call.short_op(), dtype_name(dtype), at(call.site.line));
   return cure;
 }
 

@@ -6,7 +6,7 @@
 template <typename T>
 at::Tensor scratch(at::Tensor x) {
   const auto dtype = std::is_same<T, float>::value ? at::kFloat : at::kBFloat16;
-  // EXPECT warning: every T but that of Float counts as BFloat16 [dtype-branch]
+  // EXPECT warning: every T other than Float is treated as BFloat16 [dtype-branch]
   const auto sum = std::is_same<T, double>::value ? at::kDouble : x.scalar_type();
   const auto wide = sizeof(T) == 8 ? at::kDouble : at::kFloat;
   return at::empty({1}, dtype).to(sum).to(wide);
