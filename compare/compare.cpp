@@ -140,7 +140,8 @@ class Comparer {
   double weights_apart_before(uint32_t step) const {
     double most = 0;
     for (const Named& named : out_.named)
-      if (named.kind == Kind::kWeight && named.step < step) most = std::max(most, named.distance);
+      if (named.kind == NumberKind::kWeight && named.step < step)
+        most = std::max(most, named.distance);
     return most;
   }
 
@@ -325,7 +326,7 @@ class Comparer {
         std::max({in_a.roundoff, in_b.roundoff, unit_roundoff(a.dtype), unit_roundoff(b.dtype)});
     const bool adds = apart > 4 * (worst + 4 * roundoff);
     if (!adds && apart <= 4 * worst) return;
-    Place place = place_of(call, adds ? Cause::kBetween : Cause::kRounding, apart, worst);
+    Divergence place = place_of(call, adds ? Cause::kBetween : Cause::kRounding, apart, worst);
     place.dtype_a = dtype_name(a.dtype);
     place.dtype_b = dtype_name(b.dtype);
     place.only_a = names_of_ops(a_, in_a.alone);
@@ -335,8 +336,8 @@ class Comparer {
     is_between_ = true;
   }
 
-  static Place place_of(const DigestedCall& call, Cause cause, double apart, double given) {
-    Place place;
+  static Divergence place_of(const DigestedCall& call, Cause cause, double apart, double given) {
+    Divergence place;
     place.cause = cause;
     place.op = call.op;
     place.site = call.site;
@@ -383,7 +384,7 @@ class Comparer {
       return;
     }
     if (adds || (worst > 4 * given + kTiny && worst_a && worst_a->dtype != worst_b->dtype)) {
-      Place place = place_of(a, adds ? Cause::kAdds : Cause::kRounding, worst, given);
+      Divergence place = place_of(a, adds ? Cause::kAdds : Cause::kRounding, worst, given);
       place.dtype_a = dtype_name(worst_a->dtype);
       place.dtype_b = dtype_name(worst_b->dtype);
       (adds ? out_.places : out_.rounding).push_back(std::move(place));
@@ -393,7 +394,7 @@ class Comparer {
 
   void compare_named() {
     const Names a = names_in(a_.process), b = names_in(b_.process);
-    std::map<std::pair<uint32_t, Kind>, Named> all;
+    std::map<std::pair<uint32_t, NumberKind>, Named> all;
     for (const auto& [key, index] : a) {
       const auto found = b.find(key);
       if (found == b.end()) continue;
@@ -413,13 +414,13 @@ class Comparer {
   // Of the first step's forward pass before what follows from it, and then most first.
   void sort_rounding() {
     std::set<std::tuple<std::string, std::string>> seen;
-    std::vector<Place> most;
+    std::vector<Divergence> most;
     std::stable_sort(out_.rounding.begin(), out_.rounding.end(),
-                     [](const Place& x, const Place& y) {
+                     [](const Divergence& x, const Divergence& y) {
                        return std::tuple(x.step, x.site.phase, y.distance - y.given) <
                               std::tuple(y.step, y.site.phase, x.distance - x.given);
                      });
-    for (Place& place : out_.rounding) {
+    for (Divergence& place : out_.rounding) {
       if (most.size() < kMostRounding && seen.emplace(place.site.module, place.op).second)
         most.push_back(std::move(place));
     }

@@ -20,7 +20,7 @@ enum class Cause : uint8_t {
   kRounding,  // explained by the dtypes
 };
 
-struct Place {
+struct Divergence {
   Cause cause = Cause::kAdds;
   std::string op;
   Site site;  // in the first run
@@ -51,7 +51,7 @@ struct Inputs {
 // Weights after a step, their gradients or the optimizer's states in it, by name.
 struct Named {
   uint32_t step = 0;
-  Kind kind = Kind::kWeight;
+  NumberKind kind = NumberKind::kWeight;
   size_t count = 0;
   std::string worst;
   double distance = 0;
@@ -69,8 +69,9 @@ struct Comparison {
   std::string file_a, file_b;
   std::vector<uint32_t> steps;  // that both have
   Inputs inputs;
-  std::vector<Place> places;    // that add more than they were given, in the order of the first run
-  std::vector<Place> rounding;  // where most of it comes from, most first
+  std::vector<Divergence>
+      places;  // that add more than they were given, in the order of the first run
+  std::vector<Divergence> rounding;  // where most of it comes from, most first
   std::vector<Named> named;
   std::vector<Pair> calls;  // in the order of the first run; behind them those of the second alone
   size_t agree = 0;         // op calls

@@ -19,7 +19,7 @@ void add_gradients(const DigestedProcess& process, Names& names) {
     for (; index <= last; ++index) {
       const Digest& digest = process.digests[index - 1];
       if (digest.is_gradient)
-        names.try_emplace({call.step, Kind::kGradient, digest.parameter}, index);
+        names.try_emplace({call.step, NumberKind::kGradient, digest.parameter}, index);
     }
   }
 }
@@ -53,7 +53,7 @@ void add_states(const DigestedProcess& process, Names& names) {
       ++number;
       const std::string by = number == 1 ? op : op + " " + std::to_string(number);
       for (size_t i = 0; i < count; ++i)
-        names[{call.step, Kind::kState, gradients[i]->parameter + " by " + by}] =
+        names[{call.step, NumberKind::kState, gradients[i]->parameter + " by " + by}] =
             call.operands[list + i];
     }
   }
@@ -94,7 +94,8 @@ void add_first_drift(const DigestedProcess& a, const DigestedProcess& b, std::ve
     if (drift.step != 0 && step > drift.step) break;
     const auto found = in_b.find(key);
     const auto first = equal.find(name);
-    if (kind != Kind::kWeight || found == in_b.end() || first == equal.end() || !first->second)
+    if (kind != NumberKind::kWeight || found == in_b.end() || first == equal.end() ||
+        !first->second)
       continue;
     const auto apart = distance(a.digests[index - 1], b.digests[found->second - 1]);
     if (!apart || *apart == 0) continue;
@@ -116,7 +117,7 @@ Names names_in(const DigestedProcess& process) {
         if (index == 0) continue;
         const Digest& digest = process.digests[index - 1];
         if (!digest.parameter.empty() && !digest.is_gradient)
-          names[{call.step, Kind::kWeight, digest.parameter}] = index;
+          names[{call.step, NumberKind::kWeight, digest.parameter}] = index;
       }
     }
   }

@@ -11,12 +11,12 @@
 
 namespace dtypecheck::compare {
 
-enum class Kind : uint8_t { kWeight, kGradient, kState };
+enum class NumberKind : uint8_t { kWeight, kGradient, kState };
 
 // Step, kind and name, to the index of the digest + 1: of the last of each weight in the optimizer
 // of the step, of the first of its gradient. A state is what an op of the optimizer was given
 // beside gradients, with no name of its own: "net.weight by lerp_", of the last such op.
-using Names = std::map<std::tuple<uint32_t, Kind, std::string>, uint32_t>;
+using Names = std::map<std::tuple<uint32_t, NumberKind, std::string>, uint32_t>;
 Names names_in(const DigestedProcess& process);
 
 // A weight of which ranks of one run held equal copies at first, and then did not.

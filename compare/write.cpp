@@ -30,7 +30,7 @@ std::string counted(size_t count, const char* what) {
   return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s");
 }
 
-std::string dtypes(const Place& at) {
+std::string dtypes(const Divergence& at) {
   return at.dtype_a == at.dtype_b ? at.dtype_a : at.dtype_a + " and " + at.dtype_b;
 }
 
@@ -47,7 +47,7 @@ std::string joined(const std::vector<std::string>& ops) {
   return text;
 }
 
-std::string explained(const Place& at, const std::string& name_a, const std::string& name_b) {
+std::string explained(const Divergence& at, const std::string& name_a, const std::string& name_b) {
   const std::string op = printable(at.op);
   if (at.only_a.empty() && at.only_b.empty())
     return fmt::format("{} of {}: {}, its operands were {}", op, dtypes(at), off(at.distance),
@@ -91,14 +91,14 @@ std::string rounding_text(const Comparison& comparison, const std::string& name_
   if (comparison.rounding.empty())
     return "no op call is apart by more than a rounding of its own\n";
   std::string text = "what is apart is rounding; most of it comes from\n";
-  for (const Place& at : comparison.rounding)
+  for (const Divergence& at : comparison.rounding)
     text += fmt::format("  {}\n    {}\n", where(at.site, at.step), explained(at, name_a, name_b));
   return text;
 }
 
 std::string places_text(const Comparison& comparison, const std::string& name_a,
                         const std::string& name_b, bool all) {
-  const std::vector<Place>& places = comparison.places;
+  const std::vector<Divergence>& places = comparison.places;
   std::string text = fmt::format("first apart: {}\n  {}\n", where(places[0].site, places[0].step),
                                  explained(places[0], name_a, name_b));
   size_t shown = 1;
@@ -113,10 +113,10 @@ std::string places_text(const Comparison& comparison, const std::string& name_a,
 
 Json number(double value) { return std::isfinite(value) ? Json(value) : Json("infinity"); }
 
-const char* words_of(Kind kind) {
-  return kind == Kind::kWeight     ? "weights after"
-         : kind == Kind::kGradient ? "gradients in"
-                                   : "states in";
+const char* words_of(NumberKind kind) {
+  return kind == NumberKind::kWeight     ? "weights after"
+         : kind == NumberKind::kGradient ? "gradients in"
+                                         : "states in";
 }
 
 std::string drift_text(const Drift& drift, const std::string& name) {
@@ -188,7 +188,7 @@ Json bisection_json(const Bisection& bisection) {
   return json;
 }
 
-Json place_json(const Place& at) {
+Json place_json(const Divergence& at) {
   Json json = site_json(at.site, at.step);
   json["cause"] = at.cause == Cause::kAdds      ? "adds"
                   : at.cause == Cause::kBetween ? "between"
@@ -268,8 +268,8 @@ std::string to_json(const Comparison& comparison, const std::string& name_a,
                {"drifts_before", drifts_json(comparison.drifts_a)},
                {"drifts_after", drifts_json(comparison.drifts_b)},
                {"notes", comparison.notes}};
-  for (const Place& at : comparison.places) json["places"].push_back(place_json(at));
-  for (const Place& at : comparison.rounding) json["rounding"].push_back(place_json(at));
+  for (const Divergence& at : comparison.places) json["places"].push_back(place_json(at));
+  for (const Divergence& at : comparison.rounding) json["rounding"].push_back(place_json(at));
   for (const Named& named : comparison.named)
     json["named"].push_back(
         {{"step", named.step},

@@ -76,9 +76,9 @@ CastReason reason_of(const OpCall& call, const OpCall* parent) {
   return mixes(*parent) ? CastReason::kPromotion : CastReason::kOp;
 }
 
-using Place = std::tuple<uint32_t, std::string_view, int, std::string_view, int, Dtype, Dtype>;
+using CastPlace = std::tuple<uint32_t, std::string_view, int, std::string_view, int, Dtype, Dtype>;
 
-Place place_of(const OpCall& call, Dtype from, Dtype to) {
+CastPlace place_of(const OpCall& call, Dtype from, Dtype to) {
   const Site& site = call.site;
   return {call.process, site.line.file, site.line.line, site.inner.file, site.inner.line, from, to};
 }
@@ -100,7 +100,7 @@ void add_weight(const Cast& cast, CastLine& line) {
 }
 
 std::vector<CastLine> lines_of(const std::vector<Cast>& casts) {
-  std::map<std::tuple<Place, CastReason, bool, bool>, CastLine> by_place;
+  std::map<std::tuple<CastPlace, CastReason, bool, bool>, CastLine> by_place;
   for (const Cast& cast : casts) {
     const OpCall& call = *cast.call;
     const bool is_backward = call.site.phase == Phase::kBackward;
@@ -190,7 +190,7 @@ std::optional<DtypeChange> dtype_change(const OpCall& call) {
 
 std::vector<Cast> casts_of(const Run& run) {
   std::vector<Cast> casts;
-  std::map<Place, CastReason> in_forward;
+  std::map<CastPlace, CastReason> in_forward;
   for (const OpCall& call : run.calls) {
     const auto change = dtype_change(call);
     if (!change || call.outcome == Outcome::kThrew || !was_computed(call)) continue;

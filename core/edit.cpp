@@ -63,7 +63,7 @@ std::vector<std::string_view> lines_of(std::string_view text) {
 }
 
 // Lines that change: from `first` on, those of `before` become those of `after`.
-struct Block {
+struct Hunk {
   size_t first = 0;
   std::vector<std::string_view> before;
   std::string text;  // that `after` looks into
@@ -72,18 +72,18 @@ struct Block {
   size_t last() const { return first + before.size(); }
 };
 
-void leave_out_what_stays(Block& block) {
-  auto &before = block.before, &after = block.after;
+void leave_out_what_stays(Hunk& hunk) {
+  auto &before = hunk.before, &after = hunk.after;
   while (!before.empty() && !after.empty() && before.back() == after.back())
     before.pop_back(), after.pop_back();
   size_t same = 0;
   while (same < before.size() && same < after.size() && before[same] == after[same]) ++same;
   before.erase(before.begin(), before.begin() + static_cast<std::ptrdiff_t>(same));
   after.erase(after.begin(), after.begin() + static_cast<std::ptrdiff_t>(same));
-  block.first += same;
+  hunk.first += same;
 }
 
-std::vector<Block> blocks_of(std::string_view text, const std::vector<Splice>& splices) {
+std::vector<Hunk> hunks_of(std::string_view text, const std::vector<Splice>& splices) {
   const std::vector<size_t> begins = line_begins(text);
   const auto begin_of = [&](size_t line) {
     return line < begins.size() ? begins[line] : text.size();
@@ -95,7 +95,7 @@ std::vector<Block> blocks_of(std::string_view text, const std::vector<Splice>& s
                               : splice.text.back() == '\n';
     return splice.end == begins[line] && is_whole ? line : line + 1;
   };
-  std::vector<Block> blocks;
+  std::vector<Hunk> hunks;
   for (size_t i = 0; i < splices.size();) {
     const size_t first = line_of(begins, splices[i].begin);
     size_t last = last_line(splices[i]);
@@ -108,13 +108,12 @@ std::vector<Block> blocks_of(std::string_view text, const std::vector<Splice>& s
       inside.back().end -= begins[first];
     }
     const std::string_view before = text.substr(begins[first], begin_of(last) - begins[first]);
-    blocks.push_back({first, lines_of(before), spliced(before, std::move(inside)), {}});
+    hunks.push_back({first, lines_of(before), spliced(before, std::move(inside)), {}});
   }
-  for (Block& block : blocks) block.after = lines_of(block.text);
-  for (Block& block : blocks) leave_out_what_stays(block);
-  std::erase_if(blocks,
-                [](const Block& block) { return block.before.empty() && block.after.empty(); });
-  return blocks;
+  for (Hunk& hunk : hunks) hunk.after = lines_of(hunk.text);
+  for (Hunk& hunk : hunks) leave_out_what_stays(hunk);
+  std::erase_if(hunks, [](const Hunk& hunk) { return hunk.before.empty() && hunk.after.empty(); });
+  return hunks;
 }
 
 void write_line(std::string& out, char sign, std::string_view line) {
@@ -253,24 +252,24 @@ std::string unified_diff(const std::string& name, std::string_view text,
                          const std::vector<SourceEdit>& edits) {
   constexpr size_t kAround = 1;
   const auto splices = splices_of(text, edits);
-  const std::vector<Block> blocks = splices ? blocks_of(text, *splices) : std::vector<Block>();
+  const std::vector<Hunk> hunks = splices ? hunks_of(text, *splices) : std::vector<Hunk>();
   const std::vector<std::string_view> lines = lines_of(text);
-  std::string out = blocks.empty() ? "" : fmt::format("--- {}\n+++ {}\n", name, name);
+  std::string out = hunks.empty() ? "" : fmt::format("--- {}\n+++ {}\n", name, name);
   size_t added = 0, removed = 0;
-  for (size_t i = 0; i < blocks.size();) {
-    const size_t begin = blocks[i].first - std::min(blocks[i].first, kAround);
+  for (size_t i = 0; i < hunks.size();) {
+    const size_t begin = hunks[i].first - std::min(hunks[i].first, kAround);
     const size_t new_begin = begin + added - removed;
     std::string body;
     size_t at = begin;
     do {
-      for (; at < blocks[i].first; ++at) write_line(body, ' ', lines[at]);
-      for (const auto line : blocks[i].before) write_line(body, '-', line);
-      for (const auto line : blocks[i].after) write_line(body, '+', line);
-      at = blocks[i].last();
-      added += blocks[i].after.size();
-      removed += blocks[i].before.size();
+      for (; at < hunks[i].first; ++at) write_line(body, ' ', lines[at]);
+      for (const auto line : hunks[i].before) write_line(body, '-', line);
+      for (const auto line : hunks[i].after) write_line(body, '+', line);
+      at = hunks[i].last();
+      added += hunks[i].after.size();
+      removed += hunks[i].before.size();
       ++i;
-    } while (i < blocks.size() && blocks[i].first <= at + 2 * kAround);
+    } while (i < hunks.size() && hunks[i].first <= at + 2 * kAround);
     for (const size_t end = std::min(at + kAround, lines.size()); at < end; ++at)
       write_line(body, ' ', lines[at]);
     out += fmt::format("@@ -{} +{} @@\n{}", range_text(begin, at - begin),

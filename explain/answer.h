@@ -18,7 +18,7 @@ std::string to_text(const Answer& answer, const TextOptions& options);
 std::string to_json(const Answer& answer);
 
 // The user's own innermost frame, or the innermost one; null where there is none.
-const Frame* own_frame(const Explanation& error);
+const TracebackFrame* own_frame(const Explanation& error);
 
 // Where the text leaves two faults open: what to run, and which output means the second one; else
 // empty.

@@ -50,7 +50,7 @@ static ordered_json json_of(const Explanation& error) {
     out["cures"].push_back(cause.cure);
   }
   out["hides"] = error.hides;
-  if (const Frame* frame = own_frame(error)) {
+  if (const TracebackFrame* frame = own_frame(error)) {
     out["location"] = {{"file", printable(frame->file)},
                        {"line", frame->line},
                        {"function", printable(frame->function)}};

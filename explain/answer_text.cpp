@@ -13,10 +13,10 @@ static constexpr size_t kMostOthers = 2;
 static constexpr double kSure = 0.6;   // below it, and
 static constexpr double kOpen = 0.15;  // within it the text does not tell the first from the second
 
-const Frame* own_frame(const Explanation& error) {
-  const std::vector<Frame>& frames = error.frames;
+const TracebackFrame* own_frame(const Explanation& error) {
+  const std::vector<TracebackFrame>& frames = error.frames;
   const auto own = std::find_if(frames.rbegin(), frames.rend(),
-                                [](const Frame& frame) { return !is_library(frame); });
+                                [](const TracebackFrame& frame) { return !is_library(frame); });
   if (own != frames.rend()) return &*own;
   return frames.empty() ? nullptr : &frames.back();
 }
@@ -26,7 +26,7 @@ std::string question(const Explanation& error) {
   if (error.categories.size() < 2 || !is_open) return "";
   const Fault& second = fault_of(error.categories[1]);
   std::string place;
-  if (const Frame* frame = own_frame(error); frame && second.asks.starts_with("print"))
+  if (const TracebackFrame* frame = own_frame(error); frame && second.asks.starts_with("print"))
     place = fmt::format(" at {}:{}", printable(frame->file), frame->line);
   return fmt::format("{}{}; this applies if {}", second.asks, place, second.shown);
 }
@@ -84,7 +84,7 @@ class Writer {
     text_ += shown_message(error) + "\n";
     std::string place = fmt::format("line {}", error.line);
     if (error.count > 1) place += fmt::format(", {} times", error.count);
-    if (const Frame* frame = own_frame(error)) {
+    if (const TracebackFrame* frame = own_frame(error)) {
       place += fmt::format(", raised below {}:{} {}", printable(frame->file), frame->line,
                            printable(frame->function));
     }

@@ -140,13 +140,13 @@ static ReadText surroundings(const Sighting& sighting, uint64_t size_bytes) {
 
 // Of the traceback that ends in the message; somebody who cut a traceback to a few frames may have
 // put the message before them.
-static std::vector<Frame> frames_beside(const Sighting& sighting, uint64_t size_bytes) {
-  std::vector<Frame> frames = frames_of(sighting.before);
+static std::vector<TracebackFrame> frames_beside(const Sighting& sighting, uint64_t size_bytes) {
+  std::vector<TracebackFrame> frames = frames_of(sighting.before);
   if (!frames.empty() || size_bytes > kReport) return frames;
   return frames_of(sighting.after.substr(0, sighting.after.find(kTraceback)));
 }
 
-static std::string innermost(const std::vector<Frame>& frames) {
+static std::string innermost(const std::vector<TracebackFrame>& frames) {
   std::string text;
   for (size_t i = frames.size() > kInnermost ? frames.size() - kInnermost : 0; i < frames.size();
        ++i) {
@@ -332,7 +332,7 @@ static std::optional<Explanation> explain_unknown(std::string_view text) {
   if (!kind || (dtypes.empty() && !speaks_of_dtypes(line_text))) return std::nullopt;
   const bool is_certain = !dtypes.empty() || (!kind->words.empty() && names_dtypes(line_text));
   const ReadText read(text);
-  std::vector<Frame> frames = frames_of(text);
+  std::vector<TracebackFrame> frames = frames_of(text);
   Explanation out;
   for (Dtype dtype : dtypes) out.dtypes.push_back(dtype_name(dtype));
   const Ranking ranking = rank_unknown(*kind, read, innermost(frames), out.dtypes, is_certain);
@@ -417,7 +417,7 @@ static bool stands_alone(const Sighting& sighting, const std::vector<const Sight
 static std::string command_of(const std::vector<Explanation>& errors) {
   for (const Explanation& error : errors) {
     if (error.frames.empty()) continue;
-    const Frame& outermost = error.frames.front();
+    const TracebackFrame& outermost = error.frames.front();
     if (outermost.function == "<module>" && !is_library(outermost) &&
         outermost.file.find(' ') == std::string::npos)
       return "python " + outermost.file;

@@ -38,7 +38,7 @@ struct Explanation {
   // first, then those whose signs are there.
   std::vector<Cause> causes;
   std::vector<std::string> hides;
-  std::vector<Frame> frames;  // of its traceback, innermost last
+  std::vector<TracebackFrame> frames;  // of its traceback, innermost last
 };
 
 struct Answer {

@@ -30,30 +30,32 @@ static constexpr size_t kLongestPrompt = 80;
 void EscapeFilter::step(char c) {
   const bool is_final = c >= 0x40 && c <= 0x7e;
   switch (state_) {
-    case State::kText:
+    case EscapeState::kText:
       break;
-    case State::kEscape:
-      state_ = c == '[' ? State::kSequence : c == ']' ? State::kString : State::kText;
+    case EscapeState::kEscape:
+      state_ = c == '['   ? EscapeState::kSequence
+               : c == ']' ? EscapeState::kString
+                          : EscapeState::kText;
       break;
-    case State::kSequence:
-      if (is_final || c == '\n') state_ = State::kText;
+    case EscapeState::kSequence:
+      if (is_final || c == '\n') state_ = EscapeState::kText;
       break;
-    case State::kString:
-      if (c == '\a' || c == '\n') state_ = State::kText;
-      if (c == '\x1b') state_ = State::kStringEscape;
+    case EscapeState::kString:
+      if (c == '\a' || c == '\n') state_ = EscapeState::kText;
+      if (c == '\x1b') state_ = EscapeState::kStringEscape;
       break;
-    case State::kStringEscape:
-      state_ = State::kText;
+    case EscapeState::kStringEscape:
+      state_ = EscapeState::kText;
       break;
   }
 }
 
 void EscapeFilter::append(std::string_view bytes, std::string& out) {
   while (!bytes.empty()) {
-    if (state_ == State::kText) {
+    if (state_ == EscapeState::kText) {
       const size_t escape = std::min(bytes.find('\x1b'), bytes.size());
       out.append(bytes.substr(0, escape));
-      if (escape < bytes.size()) state_ = State::kEscape;
+      if (escape < bytes.size()) state_ = EscapeState::kEscape;
       bytes.remove_prefix(std::min(escape + 1, bytes.size()));
     } else {
       step(bytes.front());

@@ -44,9 +44,9 @@ class EscapeFilter {
   void append(std::string_view bytes, std::string& out);
 
  private:
-  enum class State { kText, kEscape, kSequence, kString, kStringEscape };
+  enum class EscapeState { kText, kEscape, kSequence, kString, kStringEscape };
   void step(char c);
-  State state_ = State::kText;
+  EscapeState state_ = EscapeState::kText;
 };
 
 class LogScanner {

@@ -87,13 +87,13 @@ static void find_places(std::string_view text, std::string_view phrase, Found&& 
     size_t begin = at;
     while (open && end < text.size() && is_word(text[end])) ++end;
     while (goes_before && begin > 0 && is_word(text[begin - 1])) --begin;
-    if (!found(Place{begin, end})) return;
+    if (!found(Span{begin, end})) return;
   }
 }
 
-std::vector<Place> places_of(std::string_view text, std::string_view phrase) {
-  std::vector<Place> places;
-  find_places(text, phrase, [&](Place place) {
+std::vector<Span> places_of(std::string_view text, std::string_view phrase) {
+  std::vector<Span> places;
+  find_places(text, phrase, [&](Span place) {
     places.push_back(place);
     return true;
   });
@@ -102,7 +102,7 @@ std::vector<Place> places_of(std::string_view text, std::string_view phrase) {
 
 bool has_phrase(std::string_view text, std::string_view phrase) {
   bool is_there = false;
-  find_places(text, phrase, [&](Place) {
+  find_places(text, phrase, [&](Span) {
     is_there = true;
     return false;
   });

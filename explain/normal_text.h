@@ -20,10 +20,10 @@ struct PlacedText {
 PlacedText placed_normal_text(std::string_view text);
 
 // Where a phrase stands in a text, with the rest of its word where it leaves an end open.
-struct Place {
+struct Span {
   size_t begin = 0, end = 0;
 };
-std::vector<Place> places_of(std::string_view text, std::string_view phrase);
+std::vector<Span> places_of(std::string_view text, std::string_view phrase);
 
 // Whether `phrase` (in normal form) stands in `text` as whole words; one that ends in '*' may go
 // on, and one that begins with '*' may end a word: "*rmsnorm" stands in "LlamaRMSNorm".

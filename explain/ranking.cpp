@@ -31,15 +31,15 @@ namespace {
 struct Word {
   const Signal* signal;
   std::string_view phrase;
-  std::vector<Place> places;
+  std::vector<Span> places;
 };
 
-bool holds(const Place& outer, const Place& inner) {
+bool holds(const Span& outer, const Span& inner) {
   return outer.begin <= inner.begin && inner.end <= outer.end &&
          outer.end - outer.begin > inner.end - inner.begin;
 }
 
-bool overlap(const Place& a, const Place& b) { return a.begin < b.end && b.begin < a.end; }
+bool overlap(const Span& a, const Span& b) { return a.begin < b.end && b.begin < a.end; }
 
 // What is read for signals.
 struct Text {
@@ -66,7 +66,7 @@ std::vector<Word> words_in(const Text& text) {
   for (const Signal& signal : signal_table().signals) {
     if (!can_speak(signal, text)) continue;
     for (std::string_view phrase : signal.words) {
-      std::vector<Place> places = places_of(text.words, phrase);
+      std::vector<Span> places = places_of(text.words, phrase);
       if (!places.empty()) words.push_back({&signal, phrase, std::move(places)});
     }
   }
@@ -77,10 +77,10 @@ std::vector<Word> words_in(const Text& text) {
 void drop_parts_of_longer(std::vector<Word>& words) {
   const std::vector<Word> all = words;
   for (Word& word : words) {
-    std::erase_if(word.places, [&](const Place& place) {
+    std::erase_if(word.places, [&](const Span& place) {
       return std::any_of(all.begin(), all.end(), [&](const Word& other) {
         return std::any_of(other.places.begin(), other.places.end(),
-                           [&](const Place& longer) { return holds(longer, place); });
+                           [&](const Span& longer) { return holds(longer, place); });
       });
     });
   }
@@ -95,14 +95,14 @@ void add_signals(Scores& scores, std::vector<Sign>& signs, const Text& text, dou
   std::stable_sort(words.begin(), words.end(), [](const Word& a, const Word& b) {
     return a.signal->weight > b.signal->weight;
   });
-  std::array<std::vector<Place>, kCategoryCount> taken;
+  std::array<std::vector<Span>, kCategoryCount> taken;
   std::map<const Signal*, double> worth_of;
   for (const Word& word : words) {
     const auto category = static_cast<size_t>(word.signal->category);
-    std::vector<Place>& of_category = taken[category];
-    const bool is_counted = std::all_of(word.places.begin(), word.places.end(), [&](Place place) {
+    std::vector<Span>& of_category = taken[category];
+    const bool is_counted = std::all_of(word.places.begin(), word.places.end(), [&](Span place) {
       return std::any_of(of_category.begin(), of_category.end(),
-                         [&](Place other) { return overlap(place, other); });
+                         [&](Span other) { return overlap(place, other); });
     });
     if (is_counted) continue;
     of_category.insert(of_category.end(), word.places.begin(), word.places.end());

@@ -137,26 +137,26 @@ bool fits_environment(std::string_view line) {
 // says by itself that it is of the environment; the blank line below the title does not.
 class EnvironmentSection {
  public:
-  void open() { state_ = State::kOpened; }
-  void close() { state_ = State::kNone; }
+  void open() { state_ = ListingState::kOpened; }
+  void close() { state_ = ListingState::kNone; }
   bool takes(std::string_view line) {
     const std::string_view bare = trimmed(line);
     const bool is_fence = bare.starts_with("```") || bare.starts_with("<");
     if (bare.empty() || is_fence) {
-      if (state_ == State::kInside && !is_fence) state_ = State::kAfterBlank;
-      return state_ != State::kNone;
+      if (state_ == ListingState::kInside && !is_fence) state_ = ListingState::kAfterBlank;
+      return state_ != ListingState::kNone;
     }
-    const bool is_taken =
-        is_environment(line) ||
-        ((state_ == State::kOpened || state_ == State::kInside) && fits_environment(line));
-    if (state_ == State::kNone) return is_taken;
-    state_ = is_taken ? State::kInside : State::kNone;
+    const bool is_taken = is_environment(line) ||
+                          ((state_ == ListingState::kOpened || state_ == ListingState::kInside) &&
+                           fits_environment(line));
+    if (state_ == ListingState::kNone) return is_taken;
+    state_ = is_taken ? ListingState::kInside : ListingState::kNone;
     return is_taken;
   }
 
  private:
-  enum class State { kNone, kOpened, kInside, kAfterBlank };
-  State state_ = State::kNone;
+  enum class ListingState { kNone, kOpened, kInside, kAfterBlank };
+  ListingState state_ = ListingState::kNone;
 };
 
 bool is_message(std::string_view line) {

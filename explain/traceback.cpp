@@ -48,13 +48,13 @@ static std::string_view function_in(std::string_view tail) {
 }
 
 // `File "train.py", line 12, in main`, with anything before it: launchers put the rank there.
-static std::optional<Frame> quoted_frame_in(std::string_view line) {
+static std::optional<TracebackFrame> quoted_frame_in(std::string_view line) {
   const size_t at = line.find("File \"");
   if (at == std::string_view::npos) return std::nullopt;
   const std::string_view rest = line.substr(at + 6);
   const size_t quote = rest.find("\", line ");
   if (quote == std::string_view::npos) return std::nullopt;
-  Frame frame{std::string(rest.substr(0, quote)), 0, "", ""};
+  TracebackFrame frame{std::string(rest.substr(0, quote)), 0, "", ""};
   const std::string_view tail = rest.substr(quote + 8);
   number_at(tail, frame.line);
   const size_t in = tail.find(", in ");
@@ -63,11 +63,11 @@ static std::optional<Frame> quoted_frame_in(std::string_view line) {
 }
 
 // IPython's `Cell In[3], line 2, in main(a)` and `<ipython-input-3-1f2e> in main(a)`.
-static std::optional<Frame> cell_frame_in(std::string_view line) {
+static std::optional<TracebackFrame> cell_frame_in(std::string_view line) {
   const bool is_cell = line.starts_with("Cell In");
   if (!is_cell && !line.starts_with("<ipython-input-")) return std::nullopt;
   const size_t end = std::min(line.find(is_cell ? ',' : ' '), line.size());
-  Frame frame{std::string(line.substr(0, end)), 0, "<module>", ""};
+  TracebackFrame frame{std::string(line.substr(0, end)), 0, "<module>", ""};
   std::string_view tail = line.substr(end);
   if (is_cell) {
     if (!tail.starts_with(", line ")) return std::nullopt;
@@ -80,14 +80,14 @@ static std::optional<Frame> cell_frame_in(std::string_view line) {
 
 // IPython's `File ~/x.py:12, in main(a)`, which editors make a link, `~/x.py in main(a)` of its
 // older versions, rich's `x.py:12 in main`, pytest's `x.py:12: in main`.
-static std::optional<Frame> bare_frame_in(std::string_view line) {
+static std::optional<TracebackFrame> bare_frame_in(std::string_view line) {
   for (std::string_view word : {"File ", "["}) {
     if (line.starts_with(word)) line.remove_prefix(word.size());
   }
   const size_t end = line.find(".py");
   if (end == std::string_view::npos || line.substr(0, end).find(' ') != std::string_view::npos)
     return std::nullopt;
-  Frame frame{std::string(line.substr(0, end + 3)), 0, "", ""};
+  TracebackFrame frame{std::string(line.substr(0, end + 3)), 0, "", ""};
   std::string_view tail = line.substr(end + 3);
   const bool has_line = tail.starts_with(':');
   if (has_line) {
@@ -101,7 +101,7 @@ static std::optional<Frame> bare_frame_in(std::string_view line) {
   return frame;
 }
 
-static std::optional<Frame> frame_in(std::string_view line) {
+static std::optional<TracebackFrame> frame_in(std::string_view line) {
   if (auto frame = quoted_frame_in(line)) return frame;
   const std::string_view inside = unboxed(line);
   if (auto frame = cell_frame_in(inside)) return frame;
@@ -141,13 +141,13 @@ static std::optional<SourceLine> source_in(std::string_view line) {
   return source;
 }
 
-std::vector<Frame> frames_of(std::string_view text) {
-  std::vector<Frame> frames;
+std::vector<TracebackFrame> frames_of(std::string_view text) {
+  std::vector<TracebackFrame> frames;
   bool wants_code = false;
   while (!text.empty()) {
     const std::string_view line = without_prefix(next_line(text));
     if (line.find(kTraceback) != std::string_view::npos) frames.clear();
-    if (std::optional<Frame> frame = frame_in(line)) {
+    if (std::optional<TracebackFrame> frame = frame_in(line)) {
       if (frames.size() == kMaxFrames) frames.erase(frames.begin());
       frames.push_back(std::move(*frame));
       wants_code = true;
@@ -214,7 +214,7 @@ std::string_view without_prefix(std::string_view line) {
   return line;
 }
 
-bool is_library(const Frame& frame) {
+bool is_library(const TracebackFrame& frame) {
   for (std::string_view part : {"site-packages", "dist-packages", "/lib/python", "\\lib\\"}) {
     if (frame.file.find(part) != std::string::npos) return true;
   }

@@ -11,7 +11,7 @@ namespace dtypecheck::explain {
 // The line above one.
 constexpr std::string_view kTraceback = "Traceback (most recent call last)";
 
-struct Frame {
+struct TracebackFrame {
   std::string file;
   int line = 0;
   std::string function;
@@ -19,7 +19,7 @@ struct Frame {
 };
 
 // At most the last 64 frames of the last traceback in `text`.
-std::vector<Frame> frames_of(std::string_view text);
+std::vector<TracebackFrame> frames_of(std::string_view text);
 
 // Tells the lines of tracebacks from others, line by line.
 class TracebackLines {
@@ -35,6 +35,6 @@ class TracebackLines {
 std::string_view without_prefix(std::string_view line);
 
 // Of a library (site-packages, dist-packages, the standard library), as opposed to the user's own.
-bool is_library(const Frame& frame);
+bool is_library(const TracebackFrame& frame);
 
 }  // namespace dtypecheck::explain

@@ -79,26 +79,26 @@ bool is_below(const std::string& path, const std::string& folder) {
 }
 
 enum class As { kNeeded, kWherePossible, kKept };
-struct Place {
+struct OverlaidFolder {
   As as;
   Descriptor original;  // of what is kept: it is put back at its path
 };
-using Places = std::multimap<std::string, Place>;  // what lies around another goes first
+using Folders = std::multimap<std::string, OverlaidFolder>;  // what lies around another goes first
 
 // Why one of the folders is not there, or "".
-std::string add(const std::vector<std::string>& folders, As as, Places& places) {
+std::string add(const std::vector<std::string>& folders, As as, Folders& places) {
   for (const std::string& folder : folders) {
     std::error_code error;
     const std::string whole = fs::canonical(folder, error).string();
     if (error) return fmt::format("{}: {}", folder, error.message());
     Descriptor original(as == As::kKept ? ::open(whole.c_str(), O_PATH | O_CLOEXEC) : -1);
     if (as == As::kKept && original < 0) return failed(folder);
-    places.emplace(whole, Place{as, std::move(original)});
+    places.emplace(whole, OverlaidFolder{as, std::move(original)});
   }
   return "";
 }
 
-std::string put_back(const std::string& path, const Place& place) {
+std::string put_back(const std::string& path, const OverlaidFolder& place) {
   const std::string source = fmt::format("/proc/self/fd/{}", static_cast<int>(place.original));
   if (::mount(source.c_str(), path.c_str(), nullptr, MS_BIND, nullptr) == 0) return "";
   return failed(fmt::format("{} could not be kept as it is", path));
@@ -133,7 +133,7 @@ std::string cover_folders(const Covering& covering) {
   std::error_code unknown;
   const fs::path here = fs::current_path(unknown);
   std::string problem = enter_namespaces();
-  Places places;
+  Folders places;
   if (problem.empty()) problem = add(covering.folders, As::kNeeded, places);
   if (problem.empty()) problem = add(covering.others, As::kWherePossible, places);
   if (problem.empty()) problem = add(covering.kept, As::kKept, places);

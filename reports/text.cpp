@@ -26,13 +26,13 @@ constexpr size_t kSomeFullLines = 14;  // … otherwise the first ones, to leave
 constexpr size_t kBriefFindings = 10;
 constexpr size_t kCaveats = 6;
 
-struct Entry {
+struct ListedFinding {
   const Finding* finding;
   Indent indent;
   size_t same = 0;  // further notes of the same rule about the same file, which it stands for
 };
 
-void flatten(const std::vector<Cause>& forest, Indent indent, std::vector<Entry>& out) {
+void flatten(const std::vector<Cause>& forest, Indent indent, std::vector<ListedFinding>& out) {
   for (const Cause& cause : forest) {
     out.push_back({cause.finding, indent});
     flatten(cause.consequences, {indent.depth + 1, "then "}, out);
@@ -40,11 +40,11 @@ void flatten(const std::vector<Cause>& forest, Indent indent, std::vector<Entry>
 }
 
 // Notes about source that are alike are one line a file: most may well be so on purpose.
-std::vector<Entry> folded(const Report& report, std::vector<Entry> entries) {
+std::vector<ListedFinding> folded(const Report& report, std::vector<ListedFinding> entries) {
   if (!report.scan || report.all) return entries;
   std::map<std::pair<std::string, std::string>, size_t> first;  // by file and rule, in `alike`
-  std::vector<Entry> others, alike;
-  for (const Entry& entry : entries) {
+  std::vector<ListedFinding> others, alike;
+  for (const ListedFinding& entry : entries) {
     const Finding& finding = *entry.finding;
     if (finding.severity != Severity::kNote) {
       others.push_back(entry);
@@ -54,20 +54,20 @@ std::vector<Entry> folded(const Report& report, std::vector<Entry> entries) {
         first.try_emplace({finding.site.line.file, finding.rule}, alike.size());
     is_new ? alike.push_back(entry) : void(++alike[at->second].same);
   }
-  const auto is_alone = [](const Entry& entry) { return entry.same == 0; };
+  const auto is_alone = [](const ListedFinding& entry) { return entry.same == 0; };
   std::stable_partition(alike.begin(), alike.end(), is_alone);
   others.insert(others.end(), alike.begin(), alike.end());
   return others;
 }
 
-size_t finding_count(const std::vector<Entry>& entries, size_t first) {
+size_t finding_count(const std::vector<ListedFinding>& entries, size_t first) {
   size_t count = 0;
   for (size_t i = first; i < entries.size(); ++i) count += 1 + entries[i].same;
   return count;
 }
 
 // The first cause, and what the run died of where that came of it.
-size_t always_full(const Report& report, const std::vector<Entry>& entries) {
+size_t always_full(const Report& report, const std::vector<ListedFinding>& entries) {
   constexpr size_t kOfSource = 5;  // findings about source seldom follow from one another
   if (report.scan) return kOfSource;
   constexpr size_t kMost = 3;
@@ -84,10 +84,11 @@ struct Full {
   size_t shown = 0;  // how many entries from the first on
 };
 
-Full full_findings(const Report& report, const std::vector<Entry>& entries, size_t max_lines) {
+Full full_findings(const Report& report, const std::vector<ListedFinding>& entries,
+                   size_t max_lines) {
   Full full;
   const size_t always = always_full(report, entries);
-  for (const Entry& entry : entries) {
+  for (const ListedFinding& entry : entries) {
     if (entry.same > 0) break;
     const Lines next = full_finding(report, *entry.finding, entry.indent);
     const bool fits = full.lines.size() + 1 + next.size() <= max_lines;
@@ -99,7 +100,7 @@ Full full_findings(const Report& report, const std::vector<Entry>& entries, size
   return full;
 }
 
-Full full_findings(const Report& report, const std::vector<Entry>& entries) {
+Full full_findings(const Report& report, const std::vector<ListedFinding>& entries) {
   Full full = full_findings(report, entries, kAllFullLines);
   if (full.shown == entries.size()) return full;
   return full_findings(report, entries, kSomeFullLines);
@@ -107,15 +108,15 @@ Full full_findings(const Report& report, const std::vector<Entry>& entries) {
 
 // One line of the user's may have many alike below it, in a model's layers: what tells them apart
 // is the line there.
-bool has_twin(const std::vector<Entry>& entries, size_t first, const Finding& finding) {
+bool has_twin(const std::vector<ListedFinding>& entries, size_t first, const Finding& finding) {
   return std::count_if(entries.begin() + static_cast<ptrdiff_t>(first), entries.end(),
-                       [&](const Entry& entry) {
+                       [&](const ListedFinding& entry) {
                          return entry.finding->message == finding.message &&
                                 entry.finding->site.line == finding.site.line;
                        }) > 1;
 }
 
-Lines brief_lines(const Report& report, const std::vector<Entry>& entries, size_t first) {
+Lines brief_lines(const Report& report, const std::vector<ListedFinding>& entries, size_t first) {
   Lines lines;
   const size_t end = std::min(entries.size(), first + kBriefFindings);
   for (size_t i = first; i < end; ++i) {
@@ -179,7 +180,7 @@ Lines casts(const Report& report) {
 }
 
 // What has scrolled out of a terminal is what to do first: it stands once more at the end.
-void add_advice(const Report& report, const std::vector<Entry>& entries, Lines& out) {
+void add_advice(const Report& report, const std::vector<ListedFinding>& entries, Lines& out) {
   constexpr size_t kRowsBelow = 2;  // the prompt
   if (entries.empty() || out.size() + kRowsBelow <= static_cast<size_t>(report.rows)) return;
   if (report.rows == 0) return;
@@ -192,7 +193,7 @@ void write_text(const Report& report, std::ostream& out) {
   Lines lines;
   for (const std::string& heading : {pretended_heading(report), seen_whole(report)})
     if (!heading.empty()) add_paragraph(wrap(heading, text_columns(report)), lines);
-  std::vector<Entry> entries;
+  std::vector<ListedFinding> entries;
   flatten(causes(report.findings), {}, entries);
   entries = folded(report, std::move(entries));
   Full full = full_findings(report, entries);

@@ -47,27 +47,27 @@ static const std::string& byte_symbol(char byte) {
 
 namespace {
 
-enum class Kind { kLetter, kDigit, kSpace, kOther };
+enum class LetterKind { kLetter, kDigit, kSpace, kOther };
 
-Kind kind_of(int32_t code_point) {
+LetterKind kind_of(int32_t code_point) {
   switch (utf8proc_category(code_point)) {
     case UTF8PROC_CATEGORY_LU:
     case UTF8PROC_CATEGORY_LL:
     case UTF8PROC_CATEGORY_LT:
     case UTF8PROC_CATEGORY_LM:
     case UTF8PROC_CATEGORY_LO:
-      return Kind::kLetter;
+      return LetterKind::kLetter;
     case UTF8PROC_CATEGORY_ND:
     case UTF8PROC_CATEGORY_NL:
     case UTF8PROC_CATEGORY_NO:
-      return Kind::kDigit;
+      return LetterKind::kDigit;
     case UTF8PROC_CATEGORY_ZS:
     case UTF8PROC_CATEGORY_ZL:
     case UTF8PROC_CATEGORY_ZP:
-      return Kind::kSpace;
+      return LetterKind::kSpace;
     default:
-      return (code_point >= 9 && code_point <= 13) || code_point == 0x85 ? Kind::kSpace
-                                                                         : Kind::kOther;
+      return (code_point >= 9 && code_point <= 13) || code_point == 0x85 ? LetterKind::kSpace
+                                                                         : LetterKind::kOther;
   }
 }
 
@@ -116,9 +116,9 @@ size_t contraction_at(const std::vector<int32_t>& text, size_t at) {
 // anything else but spaces.
 size_t word_end(const std::vector<int32_t>& text, size_t at) {
   if (const size_t size = contraction_at(text, at)) return at + size;
-  const Kind kind = kind_of(text[at]);
+  const LetterKind kind = kind_of(text[at]);
   size_t end = at + 1;
-  if (kind == Kind::kDigit) return end;
+  if (kind == LetterKind::kDigit) return end;
   while (end < text.size() && kind_of(text[end]) == kind) ++end;
   return end;
 }
@@ -254,7 +254,7 @@ void ClipTokenizer::append_text(std::string_view text, std::vector<int64_t>& ids
   const std::vector<int32_t> points = code_points_in_lower_case(canonical(text));
   for (size_t at = 0, end; at < points.size(); at = end) {
     end = word_end(points, at);
-    if (kind_of(points[at]) == Kind::kSpace) continue;
+    if (kind_of(points[at]) == LetterKind::kSpace) continue;
     std::string word;
     for (size_t i = at; i < end; ++i) word += utf8_of(points[i]);
     append_word(word, ids);

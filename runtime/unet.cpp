@@ -84,7 +84,7 @@ at::Tensor Unet::operator()(const UnetInput& input) const {
   const at::Tensor text = input.text.to(policy_.compute);
   at::Tensor h = in_(sample);
   std::vector<at::Tensor> skips = {h};
-  for (const Level& level : down_) {
+  for (const UnetLevel& level : down_) {
     for (size_t i = 0; i < level.blocks.size(); ++i) {
       h = run(std::cref(level.blocks[i]), h, embedding);
       if (!level.transformers.empty()) h = run(std::cref(level.transformers[i]), h, text);
@@ -95,7 +95,7 @@ at::Tensor Unet::operator()(const UnetInput& input) const {
   h = run(std::cref(middle_.blocks[0]), h, embedding);
   h = run(std::cref(middle_.transformers[0]), h, text);
   h = run(std::cref(middle_.blocks[1]), h, embedding);
-  for (const Level& level : up_) {
+  for (const UnetLevel& level : up_) {
     for (size_t i = 0; i < level.blocks.size(); ++i) {
       h = run(std::cref(level.blocks[i]), at::cat({h, skips.back()}, 1), embedding);
       skips.pop_back();
@@ -161,7 +161,7 @@ void Unet::read_down(Weights& w) {
   for (size_t i = 0; i < config_.levels.size(); ++i) {
     const UnetConfig::Level& c = config_.levels[i];
     const std::string at = fmt::format("down_blocks.{}.", i);
-    Level level;
+    UnetLevel level;
     for (int64_t j = 0; j < config_.layers_per_block; ++j) {
       level.blocks.push_back(read_block(w, fmt::format("{}resnets.{}", at, j), in, c.width));
       if (c.attention_down) {
@@ -189,7 +189,7 @@ void Unet::read_up(Weights& w) {
   for (size_t i = 0; i < config_.levels.size(); ++i) {
     const UnetConfig::Level& c = config_.levels[config_.levels.size() - 1 - i];
     const std::string at = fmt::format("up_blocks.{}.", i);
-    Level level;
+    UnetLevel level;
     for (int64_t j = 0; j < config_.layers_per_block + 1; ++j) {
       const int64_t with_skip = in + skip_widths_.back();
       skip_widths_.pop_back();
@@ -224,7 +224,7 @@ Unet::Unet(const std::string& folder, const PartPolicy& policy, at::Generator* i
 }
 
 void Unet::for_each_projection(const std::function<void(const std::string&, Linear&)>& visit) {
-  const auto visit_level = [&](Level& level) {
+  const auto visit_level = [&](UnetLevel& level) {
     for (Transformer& transformer : level.transformers) {
       for (TransformerBlock& block : transformer.blocks) {
         for (Attention* attention : {&block.self, &block.cross}) {
@@ -236,9 +236,9 @@ void Unet::for_each_projection(const std::function<void(const std::string&, Line
       }
     }
   };
-  for (Level& level : down_) visit_level(level);
+  for (UnetLevel& level : down_) visit_level(level);
   visit_level(middle_);
-  for (Level& level : up_) visit_level(level);
+  for (UnetLevel& level : up_) visit_level(level);
 }
 
 }  // namespace dtypecheck::runtime

@@ -76,7 +76,7 @@ class Unet {
     Linear out;
     at::Tensor operator()(const at::Tensor& x, const at::Tensor& text) const;
   };
-  struct Level {
+  struct UnetLevel {
     std::vector<ResBlock> blocks;
     std::vector<Transformer> transformers;  // one a block, or none
     std::optional<Conv2d> resample;
@@ -100,9 +100,9 @@ class Unet {
   std::vector<std::pair<std::string, at::Tensor>> tensors_;
   Linear time1_, time2_, added1_, added2_;
   Conv2d in_;
-  std::vector<Level> down_, up_;
+  std::vector<UnetLevel> down_, up_;
   std::vector<int64_t> skip_widths_;  // while reading: of what each block on the way down leaves
-  Level middle_;
+  UnetLevel middle_;
   GroupNorm out_norm_;
   Conv2d out_;
 };

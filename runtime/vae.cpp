@@ -50,7 +50,7 @@ Vae::Coder Vae::read_encoder(Weights& w) const {
   int64_t in = c.widths.front();
   for (size_t i = 0; i < c.widths.size(); ++i) {
     const std::string at = fmt::format("encoder.down_blocks.{}.", i);
-    Level level;
+    VaeLevel level;
     for (int64_t j = 0; j < c.layers_per_block; ++j) {
       level.blocks.push_back(read_block(w, fmt::format("{}resnets.{}", at, j), in, c.widths[i]));
       in = c.widths[i];
@@ -76,7 +76,7 @@ Vae::Coder Vae::read_decoder(Weights& w) const {
   for (size_t i = 0; i < c.widths.size(); ++i) {
     const std::string at = fmt::format("decoder.up_blocks.{}.", i);
     const int64_t width = c.widths[c.widths.size() - 1 - i];
-    Level level;
+    VaeLevel level;
     for (int64_t j = 0; j < c.layers_per_block + 1; ++j) {
       level.blocks.push_back(read_block(w, fmt::format("{}resnets.{}", at, j), in, width));
       in = width;
@@ -105,7 +105,7 @@ at::Tensor Vae::run_middle(const Coder& coder, const at::Tensor& x) {
 
 Vae::Moments Vae::encode(const at::Tensor& pixels) const {
   at::Tensor h = encoder_.in(pixels);
-  for (const Level& level : encoder_.levels) {
+  for (const VaeLevel& level : encoder_.levels) {
     for (const ResBlock& block : level.blocks) h = block(h);
     if (level.resample) h = (*level.resample)(at::constant_pad_nd(h, {0, 1, 0, 1}));
   }
@@ -116,7 +116,7 @@ Vae::Moments Vae::encode(const at::Tensor& pixels) const {
 
 at::Tensor Vae::decode(const at::Tensor& latents) const {
   at::Tensor h = run_middle(decoder_, decoder_.in(post_quant_(latents)));
-  for (const Level& level : decoder_.levels) {
+  for (const VaeLevel& level : decoder_.levels) {
     for (const ResBlock& block : level.blocks) h = block(h);
     if (level.resample) {
       h = (*level.resample)(at::upsample_nearest2d(h, {h.size(2) * 2, h.size(3) * 2}));

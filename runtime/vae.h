@@ -40,13 +40,13 @@ class Vae {
     AttentionPolicy policy;
     at::Tensor operator()(const at::Tensor& x) const;
   };
-  struct Level {
+  struct VaeLevel {
     std::vector<ResBlock> blocks;
     std::optional<Conv2d> resample;
   };
   struct Coder {  // the encoder or the decoder
     Conv2d in;
-    std::vector<Level> levels;
+    std::vector<VaeLevel> levels;
     std::vector<ResBlock> middle;
     std::vector<Attention> middle_attention;
     GroupNorm norm;

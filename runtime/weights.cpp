@@ -45,7 +45,7 @@ Weights::Weights(const std::string& folder, const std::string& stem, const PartP
   if (invented_) return;
   for (const auto& file : open_weights(folder, stem)) {
     for (const StoredTensor& tensor : file->tensors()) {
-      if (!places_.emplace(tensor.name, Place{file, &tensor}).second) {
+      if (!places_.emplace(tensor.name, StoredAt{file, &tensor}).second) {
         throw InputError(fmt::format("{}: {} is in two files", where_, tensor.name));
       }
     }

@@ -60,7 +60,7 @@ class Weights {
   const PartPolicy& policy() const { return policy_; }
 
  private:
-  struct Place {
+  struct StoredAt {
     std::shared_ptr<const SafetensorsFile> file;
     const StoredTensor* tensor;
   };
@@ -71,7 +71,7 @@ class Weights {
   at::Generator* invented_;
   std::map<std::string, at::Tensor> invented_tensors_;
   PartPolicy policy_;
-  std::map<std::string, Place> places_;
+  std::map<std::string, StoredAt> places_;
   std::set<std::string> used_;
   std::vector<std::pair<std::string, at::Tensor>> taken_;
 };

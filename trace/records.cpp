@@ -15,9 +15,9 @@ bool is_known(uint16_t kind) {
 
 enum class Fault { kNone, kKind, kState, kSize, kEnd, kCounts, kCheck };
 
-class Walk {
+class RecordWalk {
  public:
-  Walk(const TraceBytes& bytes, const FileHeader& header, Damage& damage)
+  RecordWalk(const TraceBytes& bytes, const FileHeader& header, Damage& damage)
       : bytes_(bytes),
         used_bytes_(header.used_bytes),
         expected_(expected_of(header)),
@@ -164,7 +164,7 @@ std::string Damage::to_string() const {
 }
 
 TraceRecords find_records(const TraceBytes& bytes, const FileHeader& header, Damage& damage) {
-  return Walk(bytes, header, damage).run();
+  return RecordWalk(bytes, header, damage).run();
 }
 
 }  // namespace dtypecheck::trace

@@ -19,7 +19,7 @@ using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
 // Layer and RMS norm: of the rows of a matrix. Group norm: of each sample's groups of channels.
-enum Kind : int64_t { kLayer, kGroup, kRms };
+enum NormKind : int64_t { kLayer, kGroup, kRms };
 
 // As it is read: channels last where a group norm's input is that.
 at::Tensor laid_out(const at::Tensor& x, int64_t kind) {
@@ -285,7 +285,7 @@ Three native_norm_autograd(const at::Tensor& x, const OptionalTensor& weight,
 }
 
 at::Tensor normalized(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias,
-                      Kind kind, int64_t groups, double eps, bool silu) {
+                      NormKind kind, int64_t groups, double eps, bool silu) {
   static const auto run = find_op<decltype(native_norm_dense)>("dtypecheck::native_norm");
   return std::get<0>(run.call(x, or_none(weight), or_none(bias), kind, groups, eps, silu));
 }
@@ -311,7 +311,7 @@ at::Tensor flat(const at::Tensor& t) { return t.defined() ? t.reshape(-1) : t; }
 
 // Of the rows over the last dimensions, which are `shape`.
 at::Tensor of_rows(const char* op, const at::Tensor& x, c10::SymIntArrayRef shape,
-                   const at::Tensor& weight, const at::Tensor& bias, Kind kind, double eps) {
+                   const at::Tensor& weight, const at::Tensor& bias, NormKind kind, double eps) {
   check_operands(op, {{"input", x}, {"weight", weight}, {"bias", bias}});
   check_eps(op, eps);
   check_ends_in(op, x, shape);

@@ -81,7 +81,7 @@ DigestedProcess stepped_by(const char* op, const std::string& lists) {
 std::vector<std::string> states_of(const DigestedProcess& process) {
   std::vector<std::string> states;
   for (const auto& [key, index] : names_in(process))
-    if (std::get<1>(key) == Kind::kState)
+    if (std::get<1>(key) == NumberKind::kState)
       states.push_back(std::get<2>(key) + " " + std::to_string(index));
   return states;
 }

@@ -82,9 +82,9 @@ TEST_CASE("the place of a repeated message is the first with a traceback") {
   CHECK(sightings_of(kMessage + "\nstep 1\n" + kMessage + "\n")[0].before.empty());
 }
 
-static Frame last_frame(std::string_view text) {
+static TracebackFrame last_frame(std::string_view text) {
   const auto frames = frames_of(text);
-  return frames.empty() ? Frame{} : frames.back();
+  return frames.empty() ? TracebackFrame{} : frames.back();
 }
 
 TEST_CASE("frames as Python, IPython, rich and pytest print them") {
@@ -100,12 +100,12 @@ TEST_CASE("frames as Python, IPython, rich and pytest print them") {
            "/v/norm.py:190: in forward\n    return F.norm(x)\n",
        }) {
     INFO(text);
-    const Frame frame = last_frame(text);
+    const TracebackFrame frame = last_frame(text);
     CHECK(frame.file == "/v/norm.py");
     CHECK(frame.line == 190);
     CHECK(frame.function == "forward");
   }
-  const Frame old =
+  const TracebackFrame old =
       last_frame("~/lib/norm.py in forward(self, x)\n    189 a\n--> 190 return F.norm(x)\n");
   CHECK(old.file == "~/lib/norm.py");
   CHECK(old.code == "return F.norm(x)");
