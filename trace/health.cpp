@@ -23,12 +23,6 @@ double value_of(uint16_t bfloat16, Dtype dtype) {
   return range == nullptr ? value : std::min<double>(value, range->largest);
 }
 
-template <typename Number>
-Number next_number(TextCursor& cursor, std::string_view what) {
-  cursor.skip_spaces();
-  return cursor.number<Number>(what);
-}
-
 }  // namespace
 
 void read_health(const TraceBytes& bytes, const TraceRecords& records, StringTable& strings,
@@ -112,10 +106,10 @@ HealthRow parse_health_row(TextCursor& cursor) {
                                     : cursor.name(kParameterCharacters, "the name of a module");
   for (cursor.skip_spaces(); !cursor.at_end(); cursor.skip_spaces()) {
     dtypecheck::HealthPoint point;
-    point.step = next_number<uint32_t>(cursor, "a step");
-    point.largest = next_number<double>(cursor, "the largest number of a step");
-    point.zero = next_number<double>(cursor, "the share that is 0");
-    point.beyond = next_number<double>(cursor, "the share that is not finite");
+    point.step = cursor.next_number<uint32_t>("a step");
+    point.largest = cursor.next_number<double>("the largest number of a step");
+    point.zero = cursor.next_number<double>("the share that is 0");
+    point.beyond = cursor.next_number<double>("the share that is not finite");
     row.points.push_back(point);
   }
   return row;
@@ -123,10 +117,10 @@ HealthRow parse_health_row(TextCursor& cursor) {
 
 HealthStep parse_health_step(TextCursor& cursor) {
   HealthStep step;
-  step.step = next_number<uint32_t>(cursor, "a step");
-  step.skipped = next_number<uint32_t>(cursor, "how many steps were left out");
-  step.left_out = next_number<uint32_t>(cursor, "how many tensors were left out");
-  step.scale = next_number<double>(cursor, "the scale of the loss");
+  step.step = cursor.next_number<uint32_t>("a step");
+  step.skipped = cursor.next_number<uint32_t>("how many steps were left out");
+  step.left_out = cursor.next_number<uint32_t>("how many tensors were left out");
+  step.scale = cursor.next_number<double>("the scale of the loss");
   cursor.skip_spaces();
   return step;
 }

@@ -423,10 +423,8 @@ void parse_one_non_finite(TextCursor& cursor, NonFinite found, OpCall& call) {
   const std::string_view rest = cursor.rest();
   const size_t digit = rest.find_first_not_of(' ');
   if (digit != rest.npos && rest[digit] >= '0' && rest[digit] <= '9') {
-    cursor.skip_spaces();
-    found.step = cursor.number<uint32_t>("the step, as in non-finite nan 3 1");
-    cursor.skip_spaces();
-    found.order = cursor.number<uint32_t>("the order, as in non-finite nan 3 1");
+    found.step = cursor.next_number<uint32_t>("the step, as in non-finite nan 3 1");
+    found.order = cursor.next_number<uint32_t>("the order, as in non-finite nan 3 1");
   }
   call.non_finite.push_back(found);
 }
@@ -474,8 +472,7 @@ bool print_inexact(const OpCall& call, std::string& out) {
 void parse_inexact(TextCursor& cursor, OpCall& call) {
   InexactValue value;
   value.from = cursor.number<double>("the value before, as in inexact 1365 1368");
-  cursor.skip_spaces();
-  value.to = cursor.number<double>("the value after, as in inexact 1365 1368");
+  value.to = cursor.next_number<double>("the value after, as in inexact 1365 1368");
   if (optional_flag(cursor, "by")) {
     cursor.skip_spaces();
     value.rounded_at = parse_id(cursor);
@@ -483,8 +480,7 @@ void parse_inexact(TextCursor& cursor, OpCall& call) {
   for (const Arrival arrival : {Arrival::kLoss, Arrival::kRead, Arrival::kKept, Arrival::kLost}) {
     if (!optional_flag(cursor, arrival_name(arrival))) continue;
     value.arrival = arrival;
-    cursor.skip_spaces();
-    value.off = cursor.number<double>("how far it is off, as in loss 0.03");
+    value.off = cursor.next_number<double>("how far it is off, as in loss 0.03");
     TextCursor ahead = cursor;
     if (ahead.skip_spaces() && !ahead.at_end() && ahead.peek() == '#') {
       cursor = ahead;
@@ -528,12 +524,10 @@ void parse_gpu(TextCursor& cursor, OpCall& call) {
     cursor.skip_spaces();
     GpuWork& work = call.gpu.emplace_back();
     work.kind = parse_gpu_kind(cursor);
-    cursor.skip_spaces();
-    work.device = cursor.number<int>("the number of a GPU");
-    for (uint64_t* number : {&work.count, &work.time_ns, &work.bytes}) {
-      cursor.skip_spaces();
-      *number = cursor.number<uint64_t>("a count, nanoseconds and bytes, as in kernel 0 3 1200 0");
-    }
+    work.device = cursor.next_number<int>("the number of a GPU");
+    for (uint64_t* number : {&work.count, &work.time_ns, &work.bytes})
+      *number =
+          cursor.next_number<uint64_t>("a count, nanoseconds and bytes, as in kernel 0 3 1200 0");
     if (takes_next(cursor, "\"", /*and_keeps=*/true)) work.name = cursor.quoted_text();
   } while (takes_next(cursor, ","));
 }
@@ -549,15 +543,12 @@ bool print_cast(const OpCall& call, std::string& out) {
 
 void parse_cast(TextCursor& cursor, OpCall& call) {
   CastWork& work = call.cast.emplace();
-  for (uint64_t* number : {&work.elements, &work.timed, &work.time_ns}) {
-    cursor.skip_spaces();
-    *number = cursor.number<uint64_t>("elements, timed calls and nanoseconds, as in cast 64 1 900");
-  }
+  for (uint64_t* number : {&work.elements, &work.timed, &work.time_ns})
+    *number =
+        cursor.next_number<uint64_t>("elements, timed calls and nanoseconds, as in cast 64 1 900");
   if (!cursor.take(" looked")) return;
-  for (uint64_t* number : {&work.looked, &work.clipped, &work.flushed}) {
-    cursor.skip_spaces();
-    *number = cursor.number<uint64_t>("numbers, clipped ones and zeros, as in looked 64 16 0");
-  }
+  for (uint64_t* number : {&work.looked, &work.clipped, &work.flushed})
+    *number = cursor.next_number<uint64_t>("numbers, clipped ones and zeros, as in looked 64 16 0");
 }
 
 void cast_json(const OpCall& call, Json& json) {

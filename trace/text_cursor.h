@@ -52,6 +52,12 @@ class TextCursor {
     return value;
   }
 
+  template <typename Number>
+  Number next_number(std::string_view what) {  // behind spaces
+    skip_spaces();
+    return number<Number>(what);
+  }
+
   // "case.trace:3: expected a dtype, got \"Hlaf\""
   [[noreturn]] void fail(std::string_view expected) const;
   [[noreturn]] void fail_with(std::string_view message) const;

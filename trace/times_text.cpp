@@ -7,15 +7,9 @@
 namespace dtypecheck::trace {
 namespace {
 
-template <typename Number>
-Number next_number(TextCursor& cursor, std::string_view what) {
-  cursor.skip_spaces();
-  return cursor.number<Number>(what);
-}
-
 void parse_span(TextCursor& cursor, uint64_t& begin_unix_ns, uint64_t& time_ns) {
-  begin_unix_ns = next_number<uint64_t>(cursor, "when it began, in nanoseconds since 1970");
-  time_ns = next_number<uint64_t>(cursor, "how long it took, in nanoseconds");
+  begin_unix_ns = cursor.next_number<uint64_t>("when it began, in nanoseconds since 1970");
+  time_ns = cursor.next_number<uint64_t>("how long it took, in nanoseconds");
 }
 
 }  // namespace
@@ -36,8 +30,8 @@ OpTime parse_op_time(TextCursor& cursor) {
   OpTime time;
   cursor.skip_spaces();
   time.call = parse_id(cursor);
-  time.thread = next_number<uint32_t>(cursor, "a thread's number");
-  time.step = next_number<uint32_t>(cursor, "a step");
+  time.thread = cursor.next_number<uint32_t>("a thread's number");
+  time.step = cursor.next_number<uint32_t>("a step");
   parse_span(cursor, time.begin_unix_ns, time.time_ns);
   cursor.skip_spaces();
   return time;
@@ -49,8 +43,8 @@ GpuTime parse_gpu_time(TextCursor& cursor) {
   if (!cursor.take("none")) time.call = parse_id(cursor);
   cursor.skip_spaces();
   time.kind = parse_gpu_kind(cursor);
-  time.device = next_number<int>(cursor, "the number of a GPU");
-  time.stream = next_number<uint32_t>(cursor, "the number of a stream");
+  time.device = cursor.next_number<int>("the number of a GPU");
+  time.stream = cursor.next_number<uint32_t>("the number of a stream");
   parse_span(cursor, time.begin_unix_ns, time.time_ns);
   cursor.skip_spaces();
   if (cursor.peek() == '"') time.name = cursor.quoted_text();
