@@ -145,8 +145,8 @@ class Recording {
  private:
   static const char* reason(int result) {
     if (result == 4)
-      return "it is recorded already, by another dtypecheck attach, or by one that was killed: "
-             "that ends after its steps";
+      return "another dtypecheck attach records it already, or one that was killed, whose "
+             "recording ends after its steps";
     return result == 2 ? "no LibTorch is loaded into it" : "it cannot be recorded";
   }
 
@@ -229,7 +229,7 @@ std::function<int()> set_up(Options& options) {
 
 extern const Command attach_command = {
     .name = "attach",
-    .summary = "record the next steps of a program that runs already, and report them",
+    .summary = "record the next steps of a program that is already running, and report them",
     .arguments = "[OPTIONS] PID",
     .examples =
         "  dtypecheck attach 4711\n"

@@ -115,10 +115,10 @@ static compare::Bisection bisect(const DiffCommand& command, const compare::Comp
                                  const std::vector<DigestedProcess>& before,
                                  const std::vector<DigestedProcess>& after) {
   if (!comparison.inputs.agree())
-    throw InputError(fmt::format(
-        "{} and {} did not begin alike, so no module need be the cause: dtypecheck diff says what "
-        "to set",
-        command.before, command.after));
+    throw InputError(
+        fmt::format("{} and {} began with different numbers, so the cause may be no module: "
+                    "dtypecheck diff says what to set",
+                    command.before, command.after));
   const RunDescription description = read_run_description(command.after);
   if (!description.under.empty())
     throw InputError(
@@ -177,12 +177,13 @@ static std::function<int()> set_up(Options& options) {
       .type("")
       .required();
   options.add("NEW", command->after, "the same, of what is compared with it").type("").required();
-  const Option json = options.add_flag("--json", command->json, "what differs as one JSON object");
+  const Option json =
+      options.add_flag("--json", command->json, "the differences as one JSON object");
   options.add_flag("--all", command->all, "show all differences, not one screen of them");
-  const Option values = options.add_flag(
-      "--values", command->values,
-      "compare numbers, by the digests of trace --values: the first op that adds more than it was "
-      "given; default where both have them");
+  const Option values =
+      options.add_flag("--values", command->values,
+                       "compare numbers by the digests of trace --values, and name the first op "
+                       "that adds a difference of its own; default where both have digests");
   Option format = options.add_choice(
       "--format", command->format, {"text", "html"},
       "html, of numbers: one page with the modules, coloured by how far apart they are, and the op "
@@ -192,10 +193,10 @@ static std::function<int()> set_up(Options& options) {
       options.add_flag("--dtypes", command->dtypes, "compare dtypes, though both have digests")
           .excludes(values);
   options
-      .add_flag("--bisect", command->bisect,
-                "run the program of NEW again and again, with modules in Float (trace --in-float): "
-                "the fewest that bring what it ends in, its loss, as near to that of OLD as its "
-                "dtypes round")
+      .add_flag(
+          "--bisect", command->bisect,
+          "run the program of NEW repeatedly with modules in Float (trace --in-float), to find the "
+          "fewest that bring its last loss as near to that of OLD as its dtypes allow")
       .excludes(dtypes);
   options.add("-o,--output", command->output, "file for what differs; default: standard output")
       .type("FILE");
@@ -204,7 +205,7 @@ static std::function<int()> set_up(Options& options) {
 
 extern const Command diff_command = {
     .name = "diff",
-    .summary = "show what changed dtype between two runs, or where their numbers part",
+    .summary = "show which dtypes changed between two runs, or where their numbers start to differ",
     .arguments = "[OPTIONS] OLD NEW",
     .examples =
         "  dtypecheck diff dtype.lock run.trace\n"

@@ -323,11 +323,10 @@ int run_traced(const TraceCommand& command) {
 }
 
 void add_health_option(Options& options, TraceCommand& command) {
-  options.add_flag(
-      "--health", command.health, kUsualSteps,
-      "follow the largest numbers of each module over the run, to foretell what overflows: in some "
-      "100 of 10,000 steps, or in each tenth step with --health=10; go on with a run that was "
-      "resumed in the folder of --out");
+  options.add_flag("--health", command.health, kUsualSteps,
+                   "follow the largest numbers of each module over the run and predict overflows: "
+                   "in some 100 of 10,000 steps, or in every tenth step with --health=10; --out "
+                   "may name the folder of an earlier run that this one resumes");
 }
 
 static std::function<int()> set_up(Options& options) {
@@ -343,8 +342,8 @@ static std::function<int()> set_up(Options& options) {
   keep_going.excludes(steady);
   options
       .add_flag("--nudge", command->nudge,
-                "set the random numbers that the program draws on the CPU off in their last bits: "
-                "what it prints then is as far off as rounding alone makes it")
+                "change the last bits of the random numbers that the program draws on the CPU: "
+                "what it prints then differs by as much as rounding alone explains")
       .needs(keep_going);
   const Option fix =
       options
@@ -365,7 +364,7 @@ static std::function<int()> set_up(Options& options) {
       .excludes(fix);
   options.add_flag(
       "--values", command->values, kUsualSteps,
-      "record digests of what each op call was given and gave, for dtypecheck diff: in "
+      "record digests of the operands and results of each op call, for dtypecheck diff: in "
       "steps 1, 2, 4, 8 and so on, or in those of --values=1,2,100");
   add_health_option(options, *command);
   options.add_flag("--record-draws", command->record_draws,

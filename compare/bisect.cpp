@@ -212,10 +212,9 @@ Bisection bisect(const DigestedProcess& a, const DigestedProcess& b,
     if (bisection.before > bisection.allowed) break;
   }
   if (!end || end->digest->finite != end->digest->count)
-    throw InputError(
-        fmt::format("{}: no step ends in a number to compare with: --bisect wants the run whose "
-                    "numbers are right first",
-                    a.file));
+    throw InputError(fmt::format(
+        "{}: no step ends in a number to compare with; give the run whose numbers are right first",
+        a.file));
   bisection.op = end->call->op;
   bisection.site = end->call->site;
   const std::vector<std::string> modules = modules_in_16_bits(b);

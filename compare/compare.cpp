@@ -115,7 +115,7 @@ class Comparer {
     }
     if (count_alone(a_, alignment_.to_b, true) + count_alone(b_, alignment_.to_a, true) > forward)
       out_.notes.push_back(
-          "more op calls of the forward pass stand alone than are aligned: these may be two "
+          "more op calls of the forward pass are in one run alone than in both: these may be two "
           "models");
     sort_rounding();
   }

@@ -130,7 +130,7 @@ class Page {
     const bool is_apart = comparison_.is_apart();
     html.open("header", is_apart ? "headline warning" : "headline clean", {{"id", "top"}}).line();
     html.element("h1", "",
-                 is_apart ? "The numbers of the two runs part"
+                 is_apart ? "The numbers of the two runs differ"
                           : "The numbers of the two runs agree as far as their dtypes round");
     html.element("p", "seen", fmt::format("{} and {}", name_a_, name_b_)).line();
     html.close("header").line();

@@ -121,7 +121,7 @@ const char* words_of(NumberKind kind) {
 
 std::string drift_text(const Drift& drift, const std::string& name) {
   return fmt::format(
-      "{}: rank {} holds other weights than the first rank after step {}: {}, at most {}: {}\n",
+      "{}: rank {} has different weights from the first rank after step {}: {}, at most {}: {}\n",
       name, drift.rank, drift.step, counted(drift.weights, "tensor"), apart(drift.distance),
       printable(drift.parameter));
 }
@@ -157,8 +157,8 @@ std::string bisection_text(const Bisection& bisection, const std::string& name_b
     text += fmt::format("  {}  in Float: {}\n", module_words(run.modules), apart(run.distance));
   if (bisection.found.empty())
     return text + fmt::format(
-                      "no set of modules in Float brings it there: what parts it stands outside of "
-                      "the {} of {} that compute in 16 bits, or in what they are given\n",
+                      "no set of modules in Float brings it there: the difference comes from "
+                      "outside of the {} of {} that compute in 16 bits, or from their inputs\n",
                       counted(bisection.modules, "module"), name_b);
   return text +
          fmt::format("keep in Float: {}\n  it is then {}; these are {} of the op calls of a step\n",

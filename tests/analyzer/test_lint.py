@@ -310,7 +310,7 @@ void train(Net net, torch::Tensor x) {
         for file in ("train.cpp", "net.cpp"):
             result = self.lint(f"net/{file}")
             said = "0 of 1 file seen whole, 1 in part; not found: net.h"
-            self.assertEqual((result.status, result.err), (2, f"dtypecheck: too little was seen to call it clean: {said}\n"))
+            self.assertEqual((result.status, result.err), (2, f"dtypecheck: too little was understood to call it clean: {said}\n"))
             self.assertTrue(result.out.startswith(said + "\n"), result.out)
             self.assertIn("no findings in what was seen of 1 file", result.out)
         for number in range(18):

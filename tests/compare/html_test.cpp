@@ -46,7 +46,7 @@ bool has(const std::string& page, const std::string& text) { return page.find(te
 
 TEST_CASE("a module that adds is coloured, with all that it is in, and its op calls are there") {
   const std::string page = page_of(2, 3);
-  CHECK(has(page, "The numbers of the two runs part"));
+  CHECK(has(page, "The numbers of the two runs differ"));
   CHECK(has(page, R"(<a href="#module-0">net</a></th><td class="shade farthest">33 % adds</td>)"));
   CHECK(
       has(page, R"(<a href="#module-1">inner</a></th><td class="shade farthest">33 % adds</td>)"));
