@@ -1,5 +1,5 @@
-// dtype_names.h: what each dtype is called, its kind and its size: the one place that knows. C++17
-// and plain, as core/codes.h is. tests/core holds it to the header of the installed LibTorch.
+// dtype_names.h: what LibTorch, Python and C++ call each dtype, its kind and its size; settings
+// have words of their own (precision_words.inc). C++17 and plain. tests/core holds it to LibTorch.
 #pragma once
 
 #include <string_view>

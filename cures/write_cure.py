@@ -1,5 +1,5 @@
-"""Writes cures into Python sources: the one reader of Python here, by the standard library alone, run by the program's own
-interpreter (3.8 or later).
+"""Writes cures into Python sources, which it reads by ast: with the standard library alone, run by the program's own interpreter
+(3.8 or later).
 
     write_cure.py QUESTION ANSWER, both files of JSON
 
