@@ -118,6 +118,27 @@ kernels::Output wanted(const at::Tensor& sums) {
   return sums.numel() ? output(sums) : kernels::Output{};
 }
 
+template <class Norm>
+Norm in_groups(const at::Tensor& x, int64_t groups, bool silu) {
+  Norm norm;
+  norm.samples = x.size(0);
+  norm.channels = x.size(1);
+  norm.spatial = x.numel() / (x.size(0) * x.size(1));
+  norm.groups = groups;
+  norm.layout = layout_of(x);
+  norm.silu = silu;
+  return norm;
+}
+
+template <class Norm>
+Norm in_rows(const at::Tensor& x, int64_t kind) {
+  Norm norm;
+  norm.rows = x.size(0);
+  norm.cols = x.size(1);
+  norm.has_mean = kind == kLayer;
+  return norm;
+}
+
 Three native_norm_dense(const at::Tensor& given, const OptionalTensor& maybe_weight,
                         const OptionalTensor& maybe_bias, int64_t kind, int64_t groups, double eps,
                         bool silu) {
@@ -131,33 +152,21 @@ Three native_norm_dense(const at::Tensor& given, const OptionalTensor& maybe_wei
   const auto& [y, mean, rstd] = made;
   if (x.numel() == 0) return made;
   const OnDevice on(x);
+  const auto with_tensors = [&](auto norm) {
+    norm.x = input(x);
+    norm.gamma = input(gamma);
+    norm.beta = input(beta);
+    norm.eps = eps;
+    norm.y = output(y);
+    norm.mean = floats(mean);
+    norm.rstd = floats(rstd);
+    norm.device = on.device();
+    return norm;
+  };
   if (kind == kGroup) {
-    kernels::group_norm({.samples = x.size(0),
-                         .channels = x.size(1),
-                         .spatial = x.numel() / (x.size(0) * x.size(1)),
-                         .groups = groups,
-                         .x = input(x),
-                         .gamma = input(gamma),
-                         .beta = input(beta),
-                         .eps = eps,
-                         .y = output(y),
-                         .mean = floats(mean),
-                         .rstd = floats(rstd),
-                         .layout = layout_of(x),
-                         .silu = silu,
-                         .device = on.device()});
+    kernels::group_norm(with_tensors(in_groups<kernels::GroupNorm>(x, groups, silu)));
   } else {
-    kernels::layer_norm({.rows = x.size(0),
-                         .cols = x.size(1),
-                         .x = input(x),
-                         .gamma = input(gamma),
-                         .beta = input(beta),
-                         .eps = eps,
-                         .y = output(y),
-                         .mean = floats(mean),
-                         .rstd = floats(rstd),
-                         .device = on.device(),
-                         .has_mean = kind == kLayer});
+    kernels::layer_norm(with_tensors(in_rows<kernels::LayerNorm>(x, kind)));
   }
   return made;
 }
@@ -177,39 +186,27 @@ Three native_norm_backward_dense(const at::Tensor& grad, const at::Tensor& given
   const Three made = room_backward(x, weight, bias, of_weights);
   const auto& [dx, dweight, dbias] = made;
   const OnDevice on(x);
+  const auto with_tensors = [&](auto norm) {
+    norm.dy = input(dy);
+    norm.x = input(x);
+    norm.gamma = input(gamma);
+    norm.mean = floats(mean);
+    norm.rstd = floats(rstd);
+    norm.dx = output(dx);
+    norm.dgamma = wanted(dweight);
+    norm.dbeta = wanted(dbias);
+    norm.device = on.device();
+    return norm;
+  };
   if (x.numel() == 0) {
     dweight.zero_();
     dbias.zero_();
   } else if (kind == kGroup) {
-    kernels::group_norm_backward({.samples = x.size(0),
-                                  .channels = x.size(1),
-                                  .spatial = x.numel() / (x.size(0) * x.size(1)),
-                                  .groups = groups,
-                                  .dy = input(dy),
-                                  .x = input(x),
-                                  .gamma = input(gamma),
-                                  .mean = floats(mean),
-                                  .rstd = floats(rstd),
-                                  .dx = output(dx),
-                                  .dgamma = wanted(dweight),
-                                  .dbeta = wanted(dbias),
-                                  .layout = layout_of(x),
-                                  .silu = silu,
-                                  .beta = input(beta),
-                                  .device = on.device()});
+    auto norm = with_tensors(in_groups<kernels::GroupNormBackward>(x, groups, silu));
+    norm.beta = input(beta);
+    kernels::group_norm_backward(norm);
   } else {
-    kernels::layer_norm_backward({.rows = x.size(0),
-                                  .cols = x.size(1),
-                                  .dy = input(dy),
-                                  .x = input(x),
-                                  .gamma = input(gamma),
-                                  .mean = floats(mean),
-                                  .rstd = floats(rstd),
-                                  .dx = output(dx),
-                                  .dgamma = wanted(dweight),
-                                  .dbeta = wanted(dbias),
-                                  .device = on.device(),
-                                  .has_mean = kind == kLayer});
+    kernels::layer_norm_backward(with_tensors(in_rows<kernels::LayerNormBackward>(x, kind)));
   }
   return made;
 }

@@ -430,27 +430,15 @@ at::Tensor autocast_input(const at::Tensor& x) {
   return is_cast ? x.to(dtype) : x;
 }
 
-template <c10::DispatchKey key>
-at::Tensor linear_autocast(const at::Tensor& x, const at::Tensor& weight,
-                           const OptionalTensor& bias, OptionalDtype compute) {
-  const c10::impl::ExcludeDispatchKeyGuard inside(key);
-  return linear_op(autocast_input<key>(x), weight, bias, compute);
-}
-template <c10::DispatchKey key>
-at::Tensor matmul_autocast(const at::Tensor& x, const at::Tensor& other, const OptionalTensor& bias,
-                           OptionalDtype compute) {
-  const c10::impl::ExcludeDispatchKeyGuard inside(key);
-  return matmul_op(autocast_input<key>(x), other, bias, compute);
-}
-template <c10::DispatchKey key>
-at::Tensor conv2d_autocast(const at::Tensor& x, const at::Tensor& weight,
-                           const OptionalTensor& bias, at::IntArrayRef stride,
-                           at::IntArrayRef padding, at::IntArrayRef dilation, int64_t groups,
-                           OptionalDtype compute) {
-  const c10::impl::ExcludeDispatchKeyGuard inside(key);
-  return conv2d_op(autocast_input<key>(x), weight, bias, stride, padding, dilation, groups,
-                   compute);
-}
+template <c10::DispatchKey key, auto op>
+struct Autocast;
+template <c10::DispatchKey key, typename... Others, at::Tensor (*op)(const at::Tensor&, Others...)>
+struct Autocast<key, op> {
+  static at::Tensor run(const at::Tensor& x, Others... others) {
+    const c10::impl::ExcludeDispatchKeyGuard inside(key);
+    return op(autocast_input<key>(x), others...);
+  }
+};
 
 TORCH_LIBRARY_FRAGMENT(dtypecheck, m) {
   m.def(
@@ -497,14 +485,14 @@ TORCH_LIBRARY_IMPL(dtypecheck, CompositeImplicitAutograd, m) {
   m.impl("conv2d", conv2d_op);
 }
 TORCH_LIBRARY_IMPL(dtypecheck, AutocastCPU, m) {
-  m.impl("linear", linear_autocast<kOfCpu>);
-  m.impl("matmul", matmul_autocast<kOfCpu>);
-  m.impl("conv2d", conv2d_autocast<kOfCpu>);
+  m.impl("linear", Autocast<kOfCpu, linear_op>::run);
+  m.impl("matmul", Autocast<kOfCpu, matmul_op>::run);
+  m.impl("conv2d", Autocast<kOfCpu, conv2d_op>::run);
 }
 TORCH_LIBRARY_IMPL(dtypecheck, AutocastCUDA, m) {
-  m.impl("linear", linear_autocast<kOfCuda>);
-  m.impl("matmul", matmul_autocast<kOfCuda>);
-  m.impl("conv2d", conv2d_autocast<kOfCuda>);
+  m.impl("linear", Autocast<kOfCuda, linear_op>::run);
+  m.impl("matmul", Autocast<kOfCuda, matmul_op>::run);
+  m.impl("conv2d", Autocast<kOfCuda, conv2d_op>::run);
 }
 
 std::vector<int64_t> twice(at::IntArrayRef numbers) {
