@@ -46,6 +46,16 @@ def faults(table, includes):
     return sorted(found)
 
 
+def unread(files):
+    """Of {CMakeLists.txt in tests/: its text} those that no other adds, and that are no project of their own. tests/CMakeLists.txt
+    adds its folders."""
+    def is_read(path, text):
+        folder, _, name = path.rpartition("/")[0].rpartition("/")
+        return (folder in ("", "tests") or re.search(r"^project\(", text, re.MULTILINE) or
+                f"add_subdirectory({name})" in files.get(f"{folder}/CMakeLists.txt", ""))
+    return [path for path, text in files.items() if not is_read(path, text)]
+
+
 class Architecture(unittest.TestCase):
     maxDiff = None
 
@@ -61,6 +71,14 @@ class Architecture(unittest.TestCase):
         top = {path.split("/")[0] for path in sources() if "/" in path}
         self.assertEqual(sorted(top - set(table)), [])
         self.assertEqual([name for name in table if not (ROOT / name).is_dir()], [])
+
+    def test_folders_of_tests(self):
+        files = {path.relative_to(ROOT).as_posix(): path.read_text() for path in (ROOT / "tests").rglob("CMakeLists.txt")}
+        self.assertIn("tests/kernels/torch/CMakeLists.txt", files)
+        self.assertEqual(unread(files), [])
+        inner = {"tests/a/CMakeLists.txt": "add_subdirectory(b)", "tests/a/b/CMakeLists.txt": "", "tests/a/own/CMakeLists.txt": "project(own)"}
+        self.assertEqual(unread(inner), [])
+        self.assertEqual(unread({**inner, "tests/a/CMakeLists.txt": "add_subdirectory(bc)"}), ["tests/a/b/CMakeLists.txt"])
 
     def test_what_is_a_fault(self):
         table = rows("| `a/` | what a has | b |\n| `a/inner/` | more | |\n| `b/` | what b has | |\n")
