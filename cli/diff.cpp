@@ -44,9 +44,7 @@ struct Side {
 };
 
 static bool names_a_run(const std::filesystem::path& path) {
-  std::error_code unknown;
-  return std::filesystem::is_directory(path, unknown) || path.extension() == ".dtrace" ||
-         path.extension() == ".trace";
+  return is_folder(path) || path.extension() == ".dtrace" || path.extension() == ".trace";
 }
 
 static Side read_side(const std::string& path) {

@@ -18,6 +18,7 @@
 #include "core/whole_run.h"
 #include "ops/ops.h"
 #include "platform/error.h"
+#include "platform/files.h"
 #include "platform/output.h"
 #include "platform/printable.h"
 #include "platform/terminal.h"
@@ -45,11 +46,6 @@ using Clock = std::chrono::steady_clock;
 // are looked at less often.
 constexpr auto kShortestWait = 1s;
 constexpr int kWaitsPerLook = 20, kWaitsPerWholeLook = 200;
-
-bool is_folder(const std::string& path) {
-  std::error_code none;
-  return fs::is_directory(path, none);
-}
 
 bool has_ended(const std::vector<std::string>& inputs, const Run& run) {
   return std::all_of(inputs.begin(), inputs.end(),

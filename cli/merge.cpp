@@ -104,8 +104,7 @@ std::vector<Input> inputs_of(const MergeCommand& command, std::vector<Missing>& 
     }
   };
   for (const std::string& input : command.inputs) {
-    std::error_code none;
-    if (!fs::is_directory(input, none)) {
+    if (!is_folder(input)) {
       add(input);
       continue;
     }

@@ -86,6 +86,11 @@ bool is_file(const fs::path& path) {
   return fs::is_regular_file(path, unknown);
 }
 
+bool is_folder(const fs::path& path) {
+  std::error_code unknown;
+  return fs::is_directory(path, unknown);
+}
+
 bool is_there(const fs::path& path) {
   std::error_code unknown;
   return fs::exists(path, unknown);

@@ -16,7 +16,8 @@ namespace dtypecheck {
 
 inline constexpr size_t kUsualLimitBytes = 64 << 20;
 
-bool is_file(const std::filesystem::path& path);   // a regular one
+bool is_file(const std::filesystem::path& path);  // a regular one
+bool is_folder(const std::filesystem::path& path);
 bool is_there(const std::filesystem::path& path);  // whatever it is
 
 // An open file, closed with the object.

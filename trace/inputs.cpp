@@ -55,8 +55,7 @@ class Inputs {
 
   void read(const std::string& input) {
     try {
-      std::error_code ignored;
-      if (!fs::is_directory(input, ignored)) return read_file(input);
+      if (!is_folder(input)) return read_file(input);
       for (const std::string& path : traces_in(input)) read_file(path);
     } catch (const InputError& error) {
       unreadable_.push_back(error.what());
@@ -132,8 +131,7 @@ class Inputs {
 }  // namespace
 
 std::vector<std::string> trace_files(const std::string& input) {
-  std::error_code ignored;
-  return fs::is_directory(input, ignored) ? traces_in(input) : std::vector<std::string>{input};
+  return is_folder(input) ? traces_in(input) : std::vector<std::string>{input};
 }
 
 void read_trace_file(const std::string& path, Run& run, Symbolizer* symbolizer) {

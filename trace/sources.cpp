@@ -25,9 +25,7 @@ using Json = nlohmann::ordered_json;
 constexpr const char* kFile = "sources.json";
 
 std::string file_of(const std::string& run) {
-  std::error_code none;
-  return fs::is_directory(run, none) ? fmt::format("{}/{}", run, kFile)
-                                     : fmt::format("{}.{}", run, kFile);
+  return fmt::format("{}{}{}", run, is_folder(run) ? "/" : ".", kFile);
 }
 
 constexpr int kAround = 5;  // lines, on either side: a call's arguments may stand below it

@@ -139,8 +139,7 @@ static SortedInputs sort_inputs(const std::vector<std::string>& inputs,
   for (const std::string& file : only)
     (is_text_trace(file) ? sorted.text : sorted.binary).push_back(file);
   for (const std::string& input : inputs) {
-    std::error_code error;
-    if (!fs::is_directory(input, error)) {
+    if (!is_folder(input)) {
       if (only.empty()) (is_text_trace(input) ? sorted.text : sorted.binary).push_back(input);
       continue;
     }
@@ -223,14 +222,10 @@ static RecordedRun read_inputs(const std::vector<std::string>& inputs,
   return recorded;
 }
 
-static bool is_folder(const std::string& path) {
-  std::error_code error;
-  return fs::is_directory(path, error);
-}
-
 static std::vector<std::string> folders_of(const std::vector<std::string>& inputs) {
   std::vector<std::string> folders;
-  std::copy_if(inputs.begin(), inputs.end(), std::back_inserter(folders), is_folder);
+  std::copy_if(inputs.begin(), inputs.end(), std::back_inserter(folders),
+               [](const std::string& input) { return is_folder(input); });
   return folders;
 }
 
