@@ -288,14 +288,15 @@ std::string off_text(double off) {
 }
 
 // "; the loss is 3.1 % off": where it arrives, and how far off it is there.
-std::string arrival_text(const InexactValue& inexact) {
+std::string arrival_text(const InexactValue& inexact, Phase phase) {
   switch (inexact.arrival) {
     case Arrival::kLoss:
       return "; the loss is " + off_text(inexact.off);
     case Arrival::kRead:
       return "; a number that the program reads is " + off_text(inexact.off);
     case Arrival::kKept:
-      return "; what comes of it is " + off_text(inexact.off);
+      return (phase == Phase::kBackward ? "; the gradient is " : "; what comes of it is ") +
+             off_text(inexact.off);
     case Arrival::kLost:
     case Arrival::kUnknown:
       break;
@@ -340,7 +341,9 @@ void check(const OpCall& call, const RunIndex& index, Findings& out) {
   if (is_cast && !kIntegral.contains(*dtype) && !falls) return;
   const bool is_lost = !std::isfinite(to);
   const bool is_count = call.short_op().find("unique") != std::string::npos;
-  if (!is_lost && !is_answer && !is_count && !falls &&
+  const bool arrives =
+      call.inexact->arrival != Arrival::kUnknown && call.inexact->off >= kWorthSaying;
+  if (!is_lost && !is_answer && !is_count && !falls && !arrives &&
       !(std::fabs(to - from) >= kWorthSaying * std::fabs(from)))
     return;
   const bool divides = ops::parse_op_name(call.op).base == "div";  // which the tracer judged
@@ -348,7 +351,7 @@ void check(const OpCall& call, const RunIndex& index, Findings& out) {
   if (call.site.phase == Phase::kBackward && scales_losses(index, call.process)) return;
   const OpCall* lost_loss = is_lost ? loss_lost_by(index, call) : nullptr;
   const std::string comes_of_it =
-      lost_loss == nullptr ? arrival_text(*call.inexact)
+      lost_loss == nullptr ? arrival_text(*call.inexact, call.site.phase)
                            : fmt::format("; the loss that backward() is called on is {}",
                                          lost_loss->non_finite.front().is_nan ? "NaN" : "infinite");
   out.add(call, message_of(call, *dtype, is_lost) + comes_of_it, [&] {

@@ -26,6 +26,25 @@ int digits_of(Dtype dtype) {
 // Half the gap to the next number, as a part of the number, is this or more.
 double smallest_part(Dtype dtype) { return std::ldexp(1.0, -(digits_of(dtype) + 1)); }
 
+// An average that takes part of each new value stands still where that is within this part of it.
+double still_within(Dtype dtype, double part) { return smallest_part(dtype) / part; }
+
+bool stands_still(Dtype dtype, const std::optional<double>& part) {
+  constexpr double kMuch = 0.125;
+  return part && *part > 0 && still_within(dtype, *part) > kMuch;
+}
+
+std::string why_still(Dtype dtype, double part) {
+  const double within = still_within(dtype, part);
+  const std::string where =
+      within > 1
+          ? "so the average stays where it began"
+          : fmt::format("so the average stands still where a new value is within {:.0f} % of it",
+                        100 * within);
+  return fmt::format("{} has {} bits: less than 2^-{} of a number added to it rounds away, {}",
+                     dtype_name(dtype), digits_of(dtype), digits_of(dtype) + 1, where);
+}
+
 // What is written, when it is a tensor that was there before this step and is there after it.
 const Operand* kept(const RunIndex& index, const OpCall& call) {
   const bool is_programs = call.site.phase == Phase::kForward || call.site.phase == Phase::kLoad;
@@ -91,14 +110,12 @@ void check_new_average(const RunIndex& index, const OpCall& call, Findings& out)
   const OpCall* sum = is_written ? index.run().call(call.operands[1].origin) : &call;
   if (sum == nullptr) return;
   const auto part = part_of_new(index, *sum);
-  if (!part || *part <= 0 || *part >= smallest_part(*dtype)) return;
+  if (!stands_still(*dtype, part)) return;
   const std::string message = fmt::format("a moving average in {} takes {:.3g} of each new value",
                                           dtype_name(*dtype), *part);
   out.add(call, message, [&] {
     return Details{.odd = call.operands.front().name,
-                   .why = fmt::format("{} has {} bits: less than 2^-{} of a number added to it "
-                                      "rounds away, so the average stays where it began",
-                                      dtype_name(*dtype), digits_of(*dtype), digits_of(*dtype) + 1),
+                   .why = why_still(*dtype, *part),
                    .fix = fmt::format("keep the average in Float: make it, or clone it, with {}",
                                       to_dtype(call, Dtype::kFloat))};
   });
@@ -144,15 +161,11 @@ void check_average(const RunIndex& index, const OpCall& call, const Operand& ave
                    Findings& out) {
   const Dtype dtype = *average.dtypes.single();
   const auto part = part_added(index, call);
-  if (!part || *part <= 0 || *part >= smallest_part(dtype)) return;
+  if (!stands_still(dtype, part)) return;
   const std::string message = fmt::format("a moving average in {} takes {:.3g} of each new value",
                                           dtype_name(dtype), *part);
-  out.add(call, message, [&] {
-    return explain(index, out.options(), call, average,
-                   fmt::format("{} has {} bits: less than 2^-{} of a number added to it rounds "
-                               "away, so the average stays where it began",
-                               dtype_name(dtype), digits_of(dtype), digits_of(dtype) + 1));
-  });
+  out.add(call, message,
+          [&] { return explain(index, out.options(), call, average, why_still(dtype, *part)); });
 }
 
 std::string range_words(Dtype dtype) {
@@ -258,6 +271,8 @@ const Rule lost_increment = {
 op aten::clone self=BFloat16[4,4] -> BFloat16[4,4] at train.py:10 phase load
 op aten::lerp_.Scalar self=BFloat16[4,4]!out<#1 end=BFloat16[4,4] weight:=0.0001 -> BFloat16[4,4] at train.py:50 phase forward step 1-9 count 9
 # EXPECT train.py:50: warning: a moving average in BFloat16 takes 0.0001 of each new value [lost-increment]
+op aten::lerp_.Scalar self=BFloat16[4,4]!out<#1 end=BFloat16[4,4] weight:=0.005 -> BFloat16[4,4] at train.py:52 phase forward step 1-9 count 9
+# EXPECT train.py:52: warning: a moving average in BFloat16 takes 0.005 of each new value [lost-increment]
 # A tenth of each new value is enough to move.
 op aten::lerp_.Scalar self=BFloat16[4,4]!out<#1 end=BFloat16[4,4] weight:=0.1 -> BFloat16[4,4] at train.py:51 phase forward step 1-9 count 9
 # What begins as Python's number has the dtype of what is added first.

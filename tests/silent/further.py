@@ -751,6 +751,90 @@ def angles_of_a_later_segment():
     return turned.float().square()[:, 3:].sum()
 
 
+@reported("far-from-float", "vllm-project/speculators#788")
+def divergence_of_a_draft():
+    """No op is far off: what is left of two logarithms is a fifth off on the whole, and so is the loss."""
+    torch.manual_seed(0)
+    target = torch.randn(256, 27) * 0.8
+    draft = (target + torch.randn(256, 27) * 0.05).requires_grad_()
+    p, q = (x.to(in_mode(torch.bfloat16, torch.float32)) for x in (target, draft))
+    loss = (p.softmax(-1) * (p.log_softmax(-1) - q.log_softmax(-1))).sum(-1).mean()
+    loss.backward()
+    return loss.float() * 1e3
+
+
+@reported("far-from-float", "vllm-project/speculators#788, its gradient")
+def gradient_of_a_draft():
+    """The value may be right: the gradient is p - q, two numbers that BFloat16 has rounded."""
+    torch.manual_seed(1)
+    target = torch.randn(64, 512)
+    draft = (target + torch.randn(64, 512) * 0.05).requires_grad_()
+    p, q = (x.to(in_mode(torch.bfloat16, torch.float32)) for x in (target, draft))
+    loss = -(p.softmax(-1) * q.log_softmax(-1)).sum(-1).mean()
+    loss.backward()
+    right = draft.detach().softmax(-1) - target.softmax(-1)
+    return 1 + (draft.grad.float() * 64 - right).norm() / right.norm()
+
+
+@reported("far-from-float", "huggingface/blog#2110")
+def ratio_of_two_sequences():
+    """A sum of 64 logarithms in BFloat16 is known to 2; the difference of two is the logarithm of a ratio."""
+    torch.manual_seed(2)
+    logits, tokens = torch.randn(64, 4, 128) * 2, torch.randint(0, 128, (64, 4, 1))
+
+    def score(logits):
+        steps = [row.to(in_mode(torch.bfloat16, torch.float32)).log_softmax(-1).gather(1, token) for row, token in zip(logits, tokens)]
+        return torch.cat(steps, 1).sum(1)
+
+    return (score(logits / 1.01) - score(logits)).exp().float().norm()
+
+
+@reported("far-from-float", "w86763777/pytorch-ddpm, the distance of two sets of images")
+def root_of_a_covariance():
+    """The inverse one, by the iteration of Newton and Schulz, in Float, of a matrix that is nearly singular: the error doubles with each turn."""
+    torch.manual_seed(0)
+    dtype = torch.float32 if MODE == "damaged" else torch.float64
+    sets = [(torch.randn(300, 64, dtype=torch.float64) * torch.logspace(0, -5, 64, dtype=torch.float64)).to(dtype) for _ in range(2)]
+    y = (sets[0].T @ sets[0] / 300) @ (sets[1].T @ sets[1] / 300)
+    scale, one, z = y.norm(), torch.eye(64, dtype=dtype), torch.eye(64, dtype=dtype)
+    y = y / scale
+    for _ in range(50):
+        turn = 0.5 * (3 * one - z @ y)
+        y, z = y @ turn, turn @ z
+    return z.norm() * 1e-8
+
+
+@reported("far-from-float", "squares of the pictures of a dataset")
+def deviation_of_many_bytes():
+    """More numbers than are looked at, in the order of channels."""
+    pictures = (torch.arange(3 * 40 * 40 * 20) * 37 % 251).to(torch.uint8).view(20, 40, 40, 3).permute(0, 3, 1, 2)
+    wide = pictures if MODE == "damaged" else pictures.long()
+    mean = pictures.double().mean((0, 2, 3))
+    return ((wide**2).double().mean((0, 2, 3)) - mean**2).abs().sqrt().sum()
+
+
+@reported("far-from-float", "descriptinc/descript-audio-codec, one number of several codes")
+def number_of_four_codes():
+    """Each term is a number of Float, their sum is not."""
+    codes, place = torch.arange(256).view(64, 4) * 91 % 256, 256 ** torch.arange(4)
+    codes, place = (x.float() if MODE == "damaged" else x for x in (codes, place))
+    joint = (codes * place.flip(0)).sum(1).long()
+    return 1 + (joint % 256 == torch.arange(256).view(64, 4)[:, 3] * 91 % 256).double().mean()
+
+
+@reported(None, "a policy's loss")
+def loss_that_is_nearly_nothing():
+    """The mean of advantages is 0, and any error of it is large; its gradient is right."""
+    torch.manual_seed(3)
+    advantages = torch.randn(64)
+    advantages = ((advantages - advantages.mean()) / advantages.std()).to(in_mode(torch.bfloat16, torch.float32))
+    logits = torch.zeros(64, requires_grad=True)
+    ratio = (logits * 1.0).to(advantages.dtype).exp()
+    loss = -(ratio * advantages).mean()
+    loss.backward()
+    return 1 + loss.item() + logits.grad.norm()
+
+
 if __name__ == "__main__":
     values.CASES = OWN
     values.main()

@@ -40,6 +40,15 @@ struct Damage {
 };
 using Damages = std::vector<std::shared_ptr<Damage>>;
 
+// The op of all that led to numbers at which their error grew most. No op need be far from what it
+// should be for a loss to be.
+struct Growth {
+  bool is_told = false;       // numbers of 16 bits, or of Float before a training begins
+  bool is_near_zero = false;  // few numbers that are left of larger ones: any error is large
+  double by = 0;
+  std::shared_ptr<Damage> at;
+};
+
 struct LaterCall;
 
 // What a call of an op would give in Double, until the op itself has given something.
@@ -49,6 +58,7 @@ struct ShadowCall {
   double error = 0;         // of the operands, the largest of them
   uint32_t rounded_at = 0;  // signature id of the cast or factory that this error comes from
   double scale = 0;         // the largest number in them
+  double terms = 0;         // of a sum or a mean: what it would be if none cancelled
   bool is_known = false;    // an operand has a shadow
   bool is_unknown = false;  // one of 16 bits has none: what was lost before is not known
   bool is_bare = false;     // one of Float has none: it was rounded as the others were, perhaps
@@ -62,10 +72,12 @@ struct ShadowCall {
   bool is_corner = false;      // of a large product its first rows and columns
   bool is_moved = false;       // numbers of large operands are put elsewhere: the result is known
   at::Tensor right, is_right;  // already, in part: its numbers, and which of these are known
-  std::vector<int64_t> sizes;  // which all of them have
-  Damages damages;             // of the operands
+  std::vector<int64_t> sizes, strides;           // which all of them have
+  Damages damages;                               // of the operands
   std::vector<const c10::StorageImpl*> damaged;  // which these are of
   Damages carried;                               // which the result has
+  Growth growth;                                 // of the operands, the largest of them
+  bool has_grown = false;                        // an error that is followed
   double off = 0;                                // of the result
   bool follows = true;                           // what becomes of the damages matters
   bool is_followed = false;                      // it is known what becomes of the damages
@@ -89,6 +101,10 @@ constexpr double kFar = 0.25;                 // of a number: damage
 constexpr double kNear = 0.05;
 constexpr double kHarmless = 0.01;     // of what was computed of damage: it is none any more
 constexpr double kVanished = 0x1p-24;  // in Half: a gradient that is 0
+constexpr double kLossOff = 0.05;      // of a loss, though no op was far off
+constexpr double kNumberOff = 0.1;     // of a number that the program reads
+constexpr double kEndOff = 0.2;        // of a tensor of which nothing more is computed
+constexpr double kGradientOff = 0.04;  // of what a loss gives to the logits
 constexpr int64_t kFewest = 16;        // numbers, to speak of a share of them
 constexpr double kOfFloat = 1e-6;      // what Float itself rounds, or less
 constexpr double kAmplified = 16;      // times as far as the operands were
@@ -110,15 +126,17 @@ bool is_shadowable(const Tensor& tensor) {
 
 bool is_large(const Tensor& tensor) { return tensor.numel() > kMostElements; }
 
-// Behind its middle, where an image has something to show and a table its far positions.
+// Behind its middle, where an image has something to show and a table its far positions. In the
+// order of its storage: the numbers of operands with the same strides lie at the same places.
 Tensor sample_of(const Tensor& large) {
-  return large.view({-1}).narrow(0, large.numel() / 4 * 3 - kSampleElements, kSampleElements);
+  const int64_t count = large.numel();
+  return large.as_strided({count}, {1}).narrow(0, count / 4 * 3 - kSampleElements, kSampleElements);
 }
 
 // What of a tensor is looked at; undefined where that is no run of its numbers.
 Tensor part_of(const Tensor& whole) {
   if (!is_large(whole)) return whole;
-  return whole.is_contiguous() ? sample_of(whole) : Tensor();
+  return whole.is_non_overlapping_and_dense() ? sample_of(whole) : Tensor();
 }
 
 Tensor in_double(const Tensor& tensor) {
@@ -180,8 +198,15 @@ struct Shadow {
   double off;    // when it was kept; at the end of a process nothing can be computed any more
   bool is_read;  // by a call that is followed
   uint32_t rounded_at = 0;  // as of a call
+  Growth growth;
 
-  bool has_arrived() const { return !damages.empty() && !is_read; }
+  bool has_arrived() const {
+    const double least = values.numel() < kFewest ? kNumberOff : kEndOff;
+    return !is_read && (!damages.empty() || has_grown(least));
+  }
+  bool has_grown(double least) const {
+    return growth.at && !growth.is_near_zero && growth.by >= least / 2 && off >= least;
+  }
 };
 
 struct Shadows {
@@ -222,7 +247,9 @@ double off_of(Shadow& shadow, const Tensor& tensor) {
 }
 
 void report_kept(const Shadow& shadow) {
-  if (shadow.has_arrived()) report(shadow.damages, {Arrival::kKept, shadow.off, 0});
+  if (!shadow.has_arrived()) return;
+  const Damages grown = {shadow.growth.at};
+  report(shadow.damages.empty() ? grown : shadow.damages, {Arrival::kKept, shadow.off, 0});
 }
 
 void forget(const c10::StorageImpl* storage) {
@@ -292,7 +319,8 @@ Shadow* keep_shadow(const Tensor& actual, const Tensor& values) {
                 ++shadows().made,
                 {},
                 0,
-                false};
+                false,
+                {}};
   values_of(shadow, actual).copy_(values);
   shadows().bytes += size_of(shadow);
   return &shadows().of.emplace(storage, std::move(shadow)).first->second;
@@ -316,7 +344,8 @@ void keep_damaged(const Frame& frame, const Tensor& actual, const Tensor& values
   shadow->damages = call.carried;
   shadow->off = call.off;
   shadow->is_read = false;
-  shadows().damaged += call.carried.empty() ? 0 : 1;
+  shadow->growth = call.growth;
+  shadows().damaged += call.carried.empty() && !call.growth.at ? 0 : 1;
 }
 
 // The first rows of a matrix, or columns.
@@ -340,14 +369,22 @@ bool take_part(ShadowCall& call, const Tensor& whole, Tensor* out) {
   *out = part_of(whole);
   if (!out->defined()) return false;
   if (!is_large(whole)) return !call.is_sampled || whole.numel() == 1;
-  if (call.sizes.empty()) call.sizes = whole.sizes().vec();
-  return call.sizes == whole.sizes().vec();
+  if (call.sizes.empty()) call.sizes = whole.sizes().vec(), call.strides = whole.strides().vec();
+  return call.sizes == whole.sizes().vec() && call.strides == whole.strides().vec();
 }
 
 void note_damages(ShadowCall& call, const Shadow& shadow, const Tensor& tensor) {
   if (!call.follows || shadow.damages.empty()) return;
   call.damages.insert(call.damages.end(), shadow.damages.begin(), shadow.damages.end());
   call.damaged.push_back(tensor.storage().unsafeGetStorageImpl());
+}
+
+void note_growth(ShadowCall& call, const Shadow& shadow, const Tensor& tensor) {
+  if (!call.follows) return;
+  const bool is_told = call.growth.is_told || shadow.growth.is_told;
+  if (shadow.growth.by > call.growth.by) call.growth = shadow.growth;
+  call.growth.is_told = is_told;
+  if (shadow.growth.at) call.damaged.push_back(tensor.storage().unsafeGetStorageImpl());
 }
 
 // False: the call cannot be computed again.
@@ -369,7 +406,7 @@ bool add_tensor(ShadowCall& call, const Tensor& whole, Tensor* out) {
   }
   const Tensor actual = in_double(tensor);
   Shadow* shadow = find_shadow(tensor);
-  if (shadow) note_damages(call, *shadow, tensor);
+  if (shadow) note_damages(call, *shadow, tensor), note_growth(call, *shadow, tensor);
   *out = shadow ? values_of(*shadow, tensor).clone() : actual;
   const Distance found = distance(actual, *out);
   call.is_finite = call.is_finite && !found.is_odd && !found.has_nan && !found.has_inf;
@@ -575,7 +612,9 @@ bool is_wanted(ShadowCall& call, const Frame& frame, bool is_pointwise,
   if (op.tensors.empty()) return is_of_16_bits(asked);
   if (ops::facts_of(op.name) & ops::kAnyBasis) return false;
   // Of gradients what vanishes in Half is told, and what is not finite: that Half makes as a rule.
-  if (frame.phase == static_cast<uint8_t>(Phase::kBackward) && !any_tensor(op, inputs, is_half))
+  // Those of BFloat16 are followed from the loss to its logits, behind which products are.
+  if (frame.phase == static_cast<uint8_t>(Phase::kBackward) && !any_tensor(op, inputs, is_half) &&
+      (ops::facts_of(op.name) & ops::kProduct || !any_tensor(op, inputs, is_low)))
     return false;
   if (ops::facts_of(op.name) & (ops::kMultiplies | ops::kProduct) &&
       is_large_product(frame, inputs)) {
@@ -602,6 +641,7 @@ bool is_wanted(ShadowCall& call, const Frame& frame, bool is_pointwise,
     if (call.is_narrowed || is_of_16_bits(to)) return true;
     call.is_beyond = is_beyond(source.toTensor(), to);
     if (call.is_beyond) return true;
+    if (to == at::kFloat && (from == at::kLong || from == at::kInt)) return true;  // sums of them
   }
   const bool has_floats =
       any_tensor(op, inputs, [](const Tensor& tensor) { return tensor.is_floating_point(); });
@@ -661,17 +701,27 @@ void note(const ShadowCall& call, const Frame& frame, double from, double to) {
   write_inexact(frame.signature, from, to, frame.step, call.rounded_at, {});
 }
 
+// What of an error that no op alone made is told where it arrives; infinity: nothing is.
+double least_off(Arrival arrival) {
+  return arrival == Arrival::kLoss ? kLossOff : arrival == Arrival::kRead ? kNumberOff : INFINITY;
+}
+
 // What is damaged of the tensors is reported as one that went there.
 void report_damaged(const OpInfo& op, c10::ArrayRef<const IValue> inputs, Arrival arrival,
                     uint32_t signature) {
   any_tensor(op, inputs, [&](const Tensor& tensor) {
     if (!tensor.has_storage()) return false;
     const auto found = shadows().of.find(tensor.storage().unsafeGetStorageImpl());
-    if (found == shadows().of.end() || found->second.damages.empty()) return false;
+    if (found == shadows().of.end()) return false;
+    found->second.is_read = found->second.is_read || found->second.damages.empty();
     const Tensor part = is_shadowable(tensor) ? part_of(tensor) : Tensor();
     Shadow* shadow = part.defined() ? find_shadow(part) : nullptr;
-    const double off = shadow ? off_of(*shadow, part) : found->second.off;
-    report(found->second.damages, {arrival, off, signature});
+    if (shadow) found->second.off = off_of(*shadow, part);
+    const Arrived arrived{arrival, found->second.off, signature};
+    if (!found->second.damages.empty())
+      report(found->second.damages, arrived);
+    else if (shadow && found->second.has_grown(least_off(arrival)))
+      report({found->second.growth.at}, arrived);
     return false;
   });
 }
@@ -699,13 +749,52 @@ void follow(ShadowCall& call) {
   }
 }
 
+// A number that is small beside what it is the sum of, or the difference, may have any error.
+bool is_near_zero(const ShadowCall& call, const Frame& frame, const Tensor& right,
+                  const Distance& found) {
+  const bool sums_up = is_op(frame, {"aten::mean", "aten::sum"});
+  const bool adds =
+      is_op(frame, {"aten::add", "aten::add_", "aten::sub", "aten::sub_", "aten::rsub"});
+  if (right.numel() >= kFewest || !(sums_up || adds)) return false;
+  const double terms = sums_up && call.terms > 0 ? call.terms : call.scale;
+  return found.scale < kFar * terms;
+}
+
+// Their results are large where a number is near 0.
+bool tells_of_small(const Frame& frame) {
+  return is_op(frame, {"aten::exp", "aten::log", "aten::log2", "aten::log10"});
+}
+
+void grow(ShadowCall& call, const Frame& frame, const Tensor& actual, const Tensor& right,
+          const Distance& found) {
+  call.growth.is_told =
+      call.growth.is_told || call.is_low || is_low(actual) || is_outside_training(frame);
+  if (!call.growth.is_told || !call.follows) return;
+  if (found.scale < kResidue * call.scale) return void(call.growth = Growth());
+  if (is_near_zero(call, frame, right, found))
+    call.growth.is_near_zero = true;
+  else if (found.error < call.error / 2 || tells_of_small(frame))
+    call.growth.is_near_zero = false;  // what it was added to is not
+  const double by = found.error - call.error;
+  if (frame.op->converts || !std::isfinite(by) || by <= call.growth.by) return;
+  call.growth.by = by;
+  call.growth.at =
+      std::make_shared<Damage>(Damage{frame.signature, found.from, found.to, frame.step});
+}
+
+// What the loss gives to the logits is as good as all gradients behind it can be.
+bool is_of_loss(const Frame& frame) {
+  return is_op(frame, {"aten::_log_softmax_backward_data", "aten::_softmax_backward_data"});
+}
+
 // True where the shadow is to be kept.
 bool judge_floats(ShadowCall& call, const Frame& frame, const Tensor& actual, const Tensor& right) {
   const Distance found = distance(actual, right);
   call.off = found.error;
   const bool is_finite = !found.is_odd && !found.has_nan && !found.has_inf;
+  if (is_finite) grow(call, frame, actual, right, found), follow(call);
+  call.has_grown = is_finite && call.growth.at;
   if (!call.damages.empty() && is_finite) {
-    follow(call);
     if (found.error >= kHarmless || found.share > 0) call.carried = call.damages;
     return true;
   }
@@ -722,6 +811,14 @@ bool judge_floats(ShadowCall& call, const Frame& frame, const Tensor& actual, co
     return !found.has_nan && !call.is_finite;  // an infinity goes on
   }
   const bool is_far = found.error >= kFar || found.share >= 1.0 / 32;
+  const bool is_off = is_of_loss(frame) && is_low(actual) && !call.is_unknown &&
+                      actual.numel() >= kFewest && found.error >= kGradientOff &&
+                      found.error >= kAmplified * std::max(call.error, smallest_part(actual));
+  if (is_off) {
+    write_inexact(frame.signature, found.from, found.to, frame.step,
+                  {Arrival::kKept, found.error, 0});
+    return false;
+  }
   if (!is_far) return found.error < kFar;
   if (frame.op->converts || found.scale < kResidue * call.scale) return false;
   if (call.is_unknown && call.error > 0) return false;
@@ -790,8 +887,11 @@ void judge_whole(const ShadowCall& call, const Frame& frame, const Tensor& actua
 void judge_neighbours(const ShadowCall& call, const Frame& frame, const Tensor& actual,
                       const Tensor& source) {
   const bool is_count = c10::isIntegralType(source.scalar_type(), false);
-  const Tensor a = actual.to(at::kDouble).contiguous();
-  const Tensor b = source.to(is_count ? at::kLong : at::kDouble).contiguous();
+  const Tensor whole = source.to(is_count ? at::kLong : at::kDouble);
+  const auto sorted = whole.contiguous().view({-1}).sort();
+  const Tensor& b = std::get<0>(sorted);
+  const Tensor a =
+      actual.to(at::kDouble).contiguous().view({-1}).index_select(0, std::get<1>(sorted));
   int64_t fallen = 0, first = -1;
   const auto differ = [&](int64_t i) {
     return is_count ? b.data_ptr<int64_t>()[i] != b.data_ptr<int64_t>()[i - 1]
@@ -847,7 +947,8 @@ void judge(ShadowCall& call, const ShadowCall& before, const Frame& frame, const
   if (!given.defined() || !computed.defined() || !is_shadowable(given)) return;
   if (call.is_corner) return judge_whole(call, frame, corner_of(corner_of(given, 0), 1), computed);
   const Tensor actual = part_of(given);
-  if (!actual.defined()) return;
+  const bool is_in_order = call.strides.empty() || call.strides == given.strides().vec();
+  if (!actual.defined() || !is_in_order) return;
   const Tensor right = part_of(is_large(computed) ? computed.contiguous() : computed);
   if (is_op(frame, {"aten::_unique2", "aten::unique_dim", "aten::unique_consecutive"})) {
     if (actual.numel() * 10 < right.numel() * 9)
@@ -865,7 +966,7 @@ void judge(ShadowCall& call, const ShadowCall& before, const Frame& frame, const
   }
   if (actual.is_floating_point()) {
     call.carried.clear();
-    const bool stays = judge_floats(call, frame, actual, right);
+    const bool stays = judge_floats(call, frame, actual, right) || call.has_grown;
     if (!call.carried.empty()) return keep_damaged(frame, actual, right, call);
     const bool matters = is_low(actual) || call.is_known || is_outside_training(frame) ||
                          (frame.op->converts && actual.scalar_type() == at::kFloat);
@@ -880,6 +981,12 @@ void judge(ShadowCall& call, const ShadowCall& before, const Frame& frame, const
     return judge_place(before, frame, actual, right);
   if (is_op(frame, {"aten::searchsorted", "aten::bucketize"}))
     return judge_indices(call, frame, actual, right);
+}
+
+double terms_of(const Frame& frame, const Tensor& summed, const Tensor& sum) {
+  const double mean = summed.abs().to(at::kDouble).mean().item<double>();
+  const auto each = static_cast<double>(summed.numel()) / static_cast<double>(sum.numel());
+  return is_op(frame, {"aten::sum"}) ? mean * each : mean;
 }
 
 void compute(ShadowCall& call, const Frame& frame, const c10::OperatorHandle& handle,
@@ -898,6 +1005,8 @@ void compute(ShadowCall& call, const Frame& frame, const c10::OperatorHandle& ha
     handle.callBoxed(&call.stack);
   }
   if (outputs.size() != call.stack.size()) return;
+  if (is_op(frame, {"aten::mean", "aten::sum"}) && before.stack[0].isTensor())
+    call.terms = terms_of(frame, before.stack[0].toTensor(), call.stack[0].toTensor());
   const bool has_statistics = ops::facts_of(frame.op->name) & (ops::kNorm | ops::kStatistics);
   for (size_t i = 0; i < (has_statistics ? 1 : outputs.size()); ++i)
     if (outputs[i].isTensor() && call.stack[i].isTensor())
@@ -954,10 +1063,14 @@ Tensor copy_with_shadow(const Tensor& tensor, bool follows) {
   Shadow* shadow = tensor.is_floating_point() ? find_shadow(tensor) : nullptr;
   if (!shadow) return copy;
   const Damages damages = shadow->damages;
+  const Growth growth = shadow->growth;
   const double off = shadow->off;
   const uint32_t rounded_at = shadow->rounded_at;
   Shadow* kept = keep_shadow(copy, values_of(*shadow, tensor));
-  if (kept) kept->damages = damages, kept->off = off, kept->rounded_at = rounded_at;
+  if (kept) {
+    kept->damages = damages, kept->growth = growth;
+    kept->off = off, kept->rounded_at = rounded_at;
+  }
   Shadow* original = kept && follows ? find_shadow(tensor) : nullptr;
   if (original) original->is_read = true;  // its damage goes on in the copy
   return copy;
@@ -1004,7 +1117,7 @@ std::vector<IValue> known_of(c10::ArrayRef<const IValue> inputs) {
 // As report_damaged(); of tensors on a GPU once all before it is known, which have no shadow now.
 void report_at(const OpInfo& op, c10::ArrayRef<const IValue> inputs, Arrival arrival,
                uint32_t signature) {
-  if (shadows().damaged != 0) report_damaged(op, inputs, arrival, signature);
+  if (!shadows().of.empty()) report_damaged(op, inputs, arrival, signature);
   if (!any_tensor(op, inputs, is_cuda) || !any_tensor(op, inputs, may_have_shadow_now)) return;
   do_later(nullptr, [&op, known = known_of(inputs), arrival, signature] {
     report_damaged(op, as_array(known), arrival, signature);
@@ -1142,9 +1255,8 @@ void end_shadow(ThreadState* state, const Frame& frame, const at::RecordFunction
 
 void note_number_read(ThreadState* state, const OpInfo& op, const at::RecordFunction& fn,
                       uint32_t made_by) {
-  if (shadows().damaged == 0 && !is_more_to_do()) return;
   std::unique_lock<std::mutex> lock(shadows().mutex, std::try_to_lock);
-  if (!lock) return;
+  if (!lock || (shadows().of.empty() && !is_more_to_do())) return;
   const Scope scope(state);
   try {
     report_at(op, fn.inputs(), Arrival::kRead, made_by);

@@ -20,7 +20,7 @@ namespace tracer {
 // each that is a power of two: the ops of a loop have the same count, so that chains of them are
 // looked at whole, and a loop of a model's frequencies or layers to its last turn.
 inline bool may_have_shadow(const Frame& frame, const Frame* parent) {
-  constexpr uint64_t kMostOfFirstStep = 32;
+  constexpr uint64_t kMostOfFirstStep = 128;
   if (parent && parent->op) return false;
   const uint64_t count = __atomic_load_n(&frame.signature->count, __ATOMIC_RELAXED);
   if ((count & (count - 1)) == 0 || count == 3) return true;
