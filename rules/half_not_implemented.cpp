@@ -33,6 +33,14 @@ std::string first_version_with(const OpCall& call, const Process& process, const
   return version;
 }
 
+// Programs call aten::fft_rfft, of which aten::_fft_r2c is a part.
+const std::string& called_op(const Run& run, const OpCall& call) {
+  const OpCall* outer = &call;
+  while (outer->op.starts_with("aten::_fft") && run.call(outer->parent) != nullptr)
+    outer = run.call(outer->parent);
+  return outer->op;
+}
+
 // Computed in Float: the tensor, where it is one, or the layer that has the parameters.
 std::vector<Cure> cures(const CureProposer& propose, const OpCall& call, Dtype dtype) {
   std::vector<const Operand*> tensors;
@@ -97,7 +105,7 @@ void check(const OpCall& call, const RunIndex& index, Findings& out) {
                               : process.libtorch.empty() ? " in this LibTorch"
                                                          : " in LibTorch " + process.libtorch;
   const std::string message =
-      fmt::format("{} has no {} kernel{} on {}{}", is_foreign ? callee : call.op,
+      fmt::format("{} has no {} kernel{} on {}{}", is_foreign ? callee : called_op(run, call),
                   dtype_name(missing->dtype), missing->sizes, call.device_type(), version);
   out.add(call, message, [&] {
     const Operand* odd = call.first_operand_in(missing->dtype);

@@ -204,8 +204,10 @@ void check_run(const RunIndex& index, Findings& out) {
     const OpCall* origin =
         found.what == What::kLoss ? origin_of_lost_loss(index, *found.call) : nullptr;
     if (origin != nullptr && out.is_reported(*origin)) continue;  // which says so
-    out.add(*found.call, message(found),
-            [&] { return Details{.why = why(found), .severity = Severity::kError}; });
+    out.add(*found.call, message(found), [&] {
+      // A mean of what a mask selects, and it selects nothing.
+      return Details{.why = why(found), .severity = Severity::kError, .follows = {{&bool_sum}}};
+    });
   }
 }
 

@@ -9,10 +9,13 @@
 namespace dtypecheck::rules {
 namespace {
 
-// "the input", and "tensors1[0]", which is a name.
+// "the input", and "tensors1[0]", which is a name; one operand, whatever it is called.
 std::string subject_of(const Side& side) {
   const std::string noun = side.noun();
-  return noun.find_first_of("[.") == noun.npos ? "the " + noun : noun;
+  const bool is_plural = noun == "values" || noun == "indices" || noun == "weights";
+  return noun.find_first_of("[.") != noun.npos ? noun
+         : is_plural                           ? "the operand " + noun
+                                               : "the " + noun;
 }
 
 bool is_cpu_norm(const RunIndex& index, const OpCall& call) {
