@@ -43,13 +43,19 @@ using Damages = std::vector<std::shared_ptr<Damage>>;
 // The op of all that led to numbers at which their error grew most. No op need be far from what it
 // should be for a loss to be.
 struct Growth {
-  bool is_told = false;       // numbers of 16 bits, or of Float before a training begins
-  bool is_near_zero = false;  // few numbers that are left of larger ones: any error is large
+  bool is_of_16_bits = false;  // or of Float, before a training begins alone
+  bool is_near_zero = false;   // few numbers that are left of larger ones: any error is large
   double by = 0;
   std::shared_ptr<Damage> at;
 };
 
 struct LaterCall;
+
+// Of large tensors, where an op computes each row alone: these rows, over the first dimensions.
+struct Rows {
+  std::vector<int64_t> batch;  // the sizes of those
+  int64_t first = 0, count = 0;
+};
 
 // What a call of an op would give in Double, until the op itself has given something.
 struct ShadowCall {
@@ -72,6 +78,7 @@ struct ShadowCall {
   bool is_corner = false;      // of a large product its first rows and columns
   bool is_moved = false;       // numbers of large operands are put elsewhere: the result is known
   at::Tensor right, is_right;  // already, in part: its numbers, and which of these are known
+  Rows rows;                   // of large operands that do not have the same sizes
   std::vector<int64_t> sizes, strides;           // which all of them have
   Damages damages;                               // of the operands
   std::vector<const c10::StorageImpl*> damaged;  // which these are of
@@ -381,10 +388,137 @@ void note_damages(ShadowCall& call, const Shadow& shadow, const Tensor& tensor) 
 
 void note_growth(ShadowCall& call, const Shadow& shadow, const Tensor& tensor) {
   if (!call.follows) return;
-  const bool is_told = call.growth.is_told || shadow.growth.is_told;
+  const bool is_of_16_bits = call.growth.is_of_16_bits || shadow.growth.is_of_16_bits;
   if (shadow.growth.by > call.growth.by) call.growth = shadow.growth;
-  call.growth.is_told = is_told;
+  call.growth.is_of_16_bits = is_of_16_bits;
   if (shadow.growth.at) call.damaged.push_back(tensor.storage().unsafeGetStorageImpl());
+}
+
+int64_t row_size(const Rows& rows, const Tensor& tensor) {
+  int64_t size = 1;
+  for (auto i = static_cast<int64_t>(rows.batch.size()); i < tensor.dim(); ++i)
+    size *= tensor.size(i);
+  return size;
+}
+
+bool has_rows(const Rows& rows, const Tensor& tensor) {
+  return tensor.dim() >= static_cast<int64_t>(rows.batch.size()) &&
+         std::equal(rows.batch.begin(), rows.batch.end(), tensor.sizes().begin());
+}
+
+// Each row is given all of it.
+bool is_for_each_row(const Rows& rows, const Tensor& tensor, int64_t dimensions) {
+  const auto split = static_cast<int64_t>(rows.batch.size());
+  if (tensor.dim() <= dimensions - split) return true;
+  return tensor.dim() == dimensions &&
+         std::all_of(tensor.sizes().begin(), tensor.sizes().begin() + split,
+                     [](int64_t size) { return size == 1; });
+}
+
+// Where what is looked at of it begins.
+int64_t begin_of_part(const Tensor& whole) {
+  return is_large(whole) ? whole.numel() / 4 * 3 - kSampleElements : 0;
+}
+
+// The rows of what is looked at, with as many dimensions as the whole.
+Tensor cut_rows(const Rows& rows, const Tensor& whole, const Tensor& part) {
+  const int64_t size = row_size(rows, whole);
+  std::vector<int64_t> sizes = whole.sizes().vec();
+  std::fill_n(sizes.begin(), rows.batch.size(), 1);
+  sizes[rows.batch.size() - 1] = rows.count;
+  return part.reshape({-1})
+      .narrow(0, rows.first * size - begin_of_part(whole), rows.count * size)
+      .view(sizes);
+}
+
+// The least dimension that an op reduces or normalizes; none where it is not known to be so.
+c10::optional<int64_t> least_dimension(const c10::OperatorHandle& handle,
+                                       c10::ArrayRef<const IValue> inputs, int64_t dimensions) {
+  c10::optional<int64_t> least;
+  const auto take = [&](int64_t at) {
+    const int64_t from_0 = at < 0 ? at + dimensions : at;
+    least = least ? std::min(*least, from_0) : from_0;
+  };
+  const auto& arguments = handle.schema().arguments();
+  for (size_t i = 0; i < std::min(arguments.size(), inputs.size()); ++i) {
+    const bool is_shape = arguments[i].name() == "normalized_shape";
+    if (arguments[i].name() != "dim" && !is_shape) continue;
+    if (inputs[i].isInt()) take(inputs[i].toInt());
+    if (!inputs[i].isIntList()) continue;
+    const auto list = inputs[i].toIntVector();
+    if (is_shape) take(dimensions - static_cast<int64_t>(list.size()));
+    if (!is_shape) std::for_each(list.begin(), list.end(), take);
+  }
+  return least;
+}
+
+// True where rows of the operands are what the op computes rows of its result of.
+bool choose_rows(ShadowCall& call, const OpInfo& op, const c10::OperatorHandle& handle,
+                 bool is_pointwise, c10::ArrayRef<const IValue> inputs) {
+  std::vector<Tensor> all;
+  for (const Argument& argument : op.tensors) {
+    const IValue& value = inputs[argument.index];
+    if (argument.is_written || value.isList()) return false;
+    if (value.isTensor() && value.toTensor().defined()) all.push_back(value.toTensor());
+  }
+  const auto is_ready = [](const Tensor& tensor) {
+    return is_shadowable(tensor) && tensor.is_cpu() && tensor.is_contiguous();
+  };
+  if (all.empty() || !std::all_of(all.begin(), all.end(), is_ready)) return false;
+  const Tensor& widest = *std::max_element(all.begin(), all.end(),
+                                           [](auto& a, auto& b) { return a.numel() < b.numel(); });
+  const auto least = is_pointwise ? c10::optional<int64_t>(widest.dim() - 1)
+                                  : least_dimension(handle, inputs, widest.dim());
+  for (int64_t split = 1; least && split <= *least; ++split) {
+    Rows rows;
+    rows.batch = widest.sizes().slice(0, split).vec();
+    int64_t end = widest.numel() / row_size(rows, widest);
+    bool fits = true;
+    for (const Tensor& tensor : all) {
+      const bool has = has_rows(rows, tensor);
+      fits = fits && (has || (!is_large(tensor) && is_for_each_row(rows, tensor, widest.dim())));
+      if (!has || !is_large(tensor)) continue;
+      const int64_t size = row_size(rows, tensor), begin = begin_of_part(tensor);
+      rows.first = std::max(rows.first, (begin + size - 1) / size);
+      end = std::min(end, (begin + kSampleElements) / size);
+    }
+    rows.count = end - rows.first;
+    if (!fits || rows.count < 1) continue;
+    call.rows = rows;
+    return true;
+  }
+  return false;
+}
+
+bool is_by_rows(const ShadowCall& call) { return call.rows.count > 0; }
+
+void note_floats(ShadowCall& call, const Tensor& tensor, const Shadow* shadow, const Tensor& actual,
+                 const Tensor& right) {
+  const Distance found = distance(actual, right);
+  call.is_finite = call.is_finite && !found.is_odd && !found.has_nan && !found.has_inf;
+  call.has_nan = call.has_nan || found.has_nan || found.is_odd;
+  call.scale = std::max(call.scale, found.scale);
+  if (shadow && found.error >= call.error) call.rounded_at = shadow->rounded_at;
+  call.error = std::max(call.error, found.error);
+  call.is_known = call.is_known || shadow;
+  call.is_unknown = call.is_unknown || (!shadow && is_low(tensor));
+  call.is_bare = call.is_bare || (!shadow && tensor.scalar_type() == at::kFloat);
+  call.is_low = call.is_low || is_low(tensor);
+}
+
+bool add_rows(ShadowCall& call, const Tensor& whole, Tensor* out) {
+  const Tensor part = part_of(whole);
+  const bool is_cut = has_rows(call.rows, whole);
+  const auto cut = [&](const Tensor& values) {
+    return is_cut ? cut_rows(call.rows, whole, values) : values.view(whole.sizes());
+  };
+  if (!part.is_floating_point()) return *out = cut(part).clone(), true;
+  Shadow* shadow = find_shadow(part);
+  if (shadow) note_damages(call, *shadow, part), note_growth(call, *shadow, part);
+  const Tensor actual = cut(in_double(part));
+  *out = shadow ? cut(values_of(*shadow, part)).clone() : actual;
+  note_floats(call, part, shadow, actual, *out);
+  return true;
 }
 
 // False: the call cannot be computed again.
@@ -397,6 +531,7 @@ bool add_tensor(ShadowCall& call, const Tensor& whole, Tensor* out) {
                      whole.options().dtype(is_float ? at::kDouble : whole.scalar_type()));
     return true;
   }
+  if (is_by_rows(call)) return add_rows(call, whole, out);
   if (!take_part(call, whole, &tensor)) return false;
   if (!tensor.is_floating_point()) {
     *out = call.is_whole && tensor.scalar_type() != at::kBool
@@ -408,16 +543,7 @@ bool add_tensor(ShadowCall& call, const Tensor& whole, Tensor* out) {
   Shadow* shadow = find_shadow(tensor);
   if (shadow) note_damages(call, *shadow, tensor), note_growth(call, *shadow, tensor);
   *out = shadow ? values_of(*shadow, tensor).clone() : actual;
-  const Distance found = distance(actual, *out);
-  call.is_finite = call.is_finite && !found.is_odd && !found.has_nan && !found.has_inf;
-  call.has_nan = call.has_nan || found.has_nan || found.is_odd;
-  call.scale = std::max(call.scale, found.scale);
-  if (shadow && found.error >= call.error) call.rounded_at = shadow->rounded_at;
-  call.error = std::max(call.error, found.error);
-  call.is_known = call.is_known || shadow;
-  call.is_unknown = call.is_unknown || (!shadow && is_low(tensor));
-  call.is_bare = call.is_bare || (!shadow && tensor.scalar_type() == at::kFloat);
-  call.is_low = call.is_low || is_low(tensor);
+  note_floats(call, tensor, shadow, actual, *out);
   return true;
 }
 
@@ -532,8 +658,9 @@ bool is_integral(at::ScalarType dtype) { return c10::isIntegralType(dtype, /*inc
 // Where integers may pass the end of their dtype.
 bool is_arithmetic(const OpInfo& op) {
   if (ops::facts_of(op.name) & (ops::kMultiplies | ops::kProduct)) return true;
-  static const char* const kNames[] = {"add", "sub",  "rsub",   "mul",     "pow", "square", "neg",
-                                       "sum", "prod", "cumsum", "cumprod", "abs", "diff",   "dot"};
+  static const char* const kNames[] = {
+      "add",  "sub",    "rsub",    "mul", "pow",  "square", "neg",       "sum",
+      "prod", "cumsum", "cumprod", "abs", "diff", "dot",    "index_add", "scatter_add"};
   const std::string_view base = ops::parse_op_name(op.name).base;
   return std::any_of(std::begin(kNames), std::end(kNames),
                      [&](const char* name) { return base == name; });
@@ -604,9 +731,19 @@ bool is_large_product(const Frame& frame, c10::ArrayRef<const IValue> inputs) {
   return left.numel() / std::max<int64_t>(depth, 1) * right.numel() > kMostMultiplied;
 }
 
+// As an op that works number by number is given them.
+bool has_one_size(const OpInfo& op, c10::ArrayRef<const IValue> inputs) {
+  const Tensor* first = nullptr;
+  return !any_tensor(op, inputs, [&](const Tensor& tensor) {
+    if (tensor.numel() == 1) return false;
+    if (first == nullptr) first = &tensor;
+    return tensor.sizes() != first->sizes();
+  });
+}
+
 // Sets what kind of call it is. Most are Float, or views of nothing that has a shadow.
-bool is_wanted(ShadowCall& call, const Frame& frame, bool is_pointwise,
-               c10::ArrayRef<const IValue> inputs) {
+bool is_wanted(ShadowCall& call, const Frame& frame, const c10::OperatorHandle& handle,
+               bool is_pointwise, c10::ArrayRef<const IValue> inputs) {
   const OpInfo& op = *frame.op;
   const at::ScalarType asked = asked_dtype(op, inputs);
   if (op.tensors.empty()) return is_of_16_bits(asked);
@@ -627,7 +764,8 @@ bool is_wanted(ShadowCall& call, const Frame& frame, bool is_pointwise,
     return call.is_corner;
   }
   call.is_sampled = any_tensor(op, inputs, is_large);
-  if (call.is_sampled && !is_pointwise) {
+  if (call.is_sampled && !(is_pointwise && has_one_size(op, inputs)) &&
+      !choose_rows(call, op, handle, is_pointwise, inputs) && !is_pointwise) {
     call.is_moved = is_op(frame, {"aten::cat", "aten::stack", "aten::index_select", "aten::index",
                                   "aten::repeat", "aten::flip", "aten::roll"}) &&
                     any_tensor(op, inputs, has_shadow);
@@ -754,6 +892,7 @@ bool is_near_zero(const ShadowCall& call, const Frame& frame, const Tensor& righ
                   const Distance& found) {
   const bool sums_up = is_op(frame, {"aten::mean", "aten::sum"});
   const bool adds =
+      (ops::facts_of(frame.op->name) & ops::kMultiplies) != 0 ||
       is_op(frame, {"aten::add", "aten::add_", "aten::sub", "aten::sub_", "aten::rsub"});
   if (right.numel() >= kFewest || !(sums_up || adds)) return false;
   const double terms = sums_up && call.terms > 0 ? call.terms : call.scale;
@@ -767,10 +906,11 @@ bool tells_of_small(const Frame& frame) {
 
 void grow(ShadowCall& call, const Frame& frame, const Tensor& actual, const Tensor& right,
           const Distance& found) {
-  call.growth.is_told =
-      call.growth.is_told || call.is_low || is_low(actual) || is_outside_training(frame);
-  if (!call.growth.is_told || !call.follows) return;
-  if (found.scale < kResidue * call.scale) return void(call.growth = Growth());
+  const bool is_of_16_bits = call.growth.is_of_16_bits || call.is_low || is_low(actual);
+  const bool is_told = is_of_16_bits || is_outside_training(frame);
+  if (!is_told || !call.follows || found.scale < kResidue * call.scale) call.growth = Growth();
+  call.growth.is_of_16_bits = is_of_16_bits;
+  if (!is_told || !call.follows) return;
   if (is_near_zero(call, frame, right, found))
     call.growth.is_near_zero = true;
   else if (found.error < call.error / 2 || tells_of_small(frame))
@@ -778,8 +918,8 @@ void grow(ShadowCall& call, const Frame& frame, const Tensor& actual, const Tens
   const double by = found.error - call.error;
   if (frame.op->converts || !std::isfinite(by) || by <= call.growth.by) return;
   call.growth.by = by;
-  call.growth.at =
-      std::make_shared<Damage>(Damage{frame.signature, found.from, found.to, frame.step});
+  call.growth.at = std::make_shared<Damage>(
+      Damage{frame.signature, found.from, found.to, frame.step, call.rounded_at});
 }
 
 // What the loss gives to the logits is as good as all gradients behind it can be.
@@ -989,6 +1129,26 @@ double terms_of(const Frame& frame, const Tensor& summed, const Tensor& sum) {
   return is_op(frame, {"aten::sum"}) ? mean * each : mean;
 }
 
+// What is known of a result are rows; the others are taken as they are.
+void judge_rows(ShadowCall& call, const Frame& frame, const Tensor& given, const Tensor& computed) {
+  if (!is_shadowable(given) || !given.is_contiguous() || !given.is_floating_point()) return;
+  const Tensor actual = part_of(given);
+  const int64_t size = row_size(call.rows, given), begin = begin_of_part(given);
+  const int64_t first = std::max(call.rows.first * size, begin);
+  const int64_t end = std::min((call.rows.first + call.rows.count) * size, begin + actual.numel());
+  if (!has_rows(call.rows, given) || computed.numel() != call.rows.count * size || first >= end)
+    return;
+  const Tensor known =
+      computed.reshape({-1}).narrow(0, first - call.rows.first * size, end - first);
+  const Tensor right = in_double(actual);
+  right.view({-1}).narrow(0, first - begin, end - first).copy_(known);
+  const Tensor rows = actual.reshape({-1}).narrow(0, first - begin, end - first);
+  const bool stays = judge_floats(call, frame, rows, known) || call.has_grown;
+  const bool matters = is_low(actual) || call.is_known || is_outside_training(frame);
+  if (!call.carried.empty() || (stays && matters)) return keep_damaged(frame, actual, right, call);
+  forget(actual.storage().unsafeGetStorageImpl());
+}
+
 void compute(ShadowCall& call, const Frame& frame, const c10::OperatorHandle& handle,
              const std::vector<IValue>& outputs) {
   if (call.is_moved) {
@@ -1007,6 +1167,8 @@ void compute(ShadowCall& call, const Frame& frame, const c10::OperatorHandle& ha
   if (outputs.size() != call.stack.size()) return;
   if (is_op(frame, {"aten::mean", "aten::sum"}) && before.stack[0].isTensor())
     call.terms = terms_of(frame, before.stack[0].toTensor(), call.stack[0].toTensor());
+  if (is_by_rows(call))
+    return judge_rows(call, frame, outputs[0].toTensor(), call.stack[0].toTensor());
   const bool has_statistics = ops::facts_of(frame.op->name) & (ops::kNorm | ops::kStatistics);
   for (size_t i = 0; i < (has_statistics ? 1 : outputs.size()); ++i)
     if (outputs[i].isTensor() && call.stack[i].isTensor())
@@ -1026,7 +1188,8 @@ class Scope {
 // What begins a call: false where it is not computed again.
 bool begin_call(ShadowCall& call, const Frame& frame, const c10::OperatorHandle& handle,
                 bool is_pointwise, c10::ArrayRef<const IValue> inputs) {
-  if (!is_wanted(call, frame, is_pointwise, inputs)) return lose_trail(call, frame, inputs), false;
+  if (!is_wanted(call, frame, handle, is_pointwise, inputs))
+    return lose_trail(call, frame, inputs), false;
   if (call.is_moved)
     return move_shadows(call, handle, inputs) || (lose_trail(call, frame, inputs), false);
   for (const IValue& value : inputs)
@@ -1132,7 +1295,7 @@ bool begin_on_gpu(ShadowCall& call, const Frame& frame, const c10::OperatorHandl
   auto snapshot = std::make_shared<Snapshot>();
   later->frame = frame;
   later->is_pointwise = is_pointwise;
-  if (is_computed && is_wanted(call, frame, is_pointwise, inputs) && !call.is_moved) {
+  if (is_computed && is_wanted(call, frame, handle, is_pointwise, inputs) && !call.is_moved) {
     later->call = call;
     if (take_inputs(*later, *snapshot, inputs) && snapshot->copy()) {
       later->call.is_sampled = false;  // stand-ins have no more than is looked at
