@@ -822,6 +822,33 @@ def number_of_four_codes():
     return 1 + (joint % 256 == torch.arange(256).view(64, 4)[:, 3] * 91 % 256).double().mean()
 
 
+@reported("far-from-float", "a series with a level, normalized in BFloat16")
+def level_of_a_large_batch():
+    """More numbers than are looked at, of which each row is normalized alone; then dropout, which leaves a part out."""
+    torch.manual_seed(4)
+    series = torch.randn(512, 48, 7) + 200
+    rows = series.to(in_mode(torch.bfloat16, torch.float32))
+    rows = (rows - rows.mean(1, keepdim=True)).float()
+    return torch.nn.functional.dropout(rows, 0.2, training=True).abs().mean() + rows.frac().abs().mean()
+
+
+@reported("far-from-float", "the same in a small batch, behind dropout")
+def level_behind_dropout():
+    torch.manual_seed(5)
+    series = torch.randn(16, 48, 7) + 500
+    rows = series.to(in_mode(torch.bfloat16, torch.float32))
+    rows = (rows - rows.mean(1, keepdim=True)).float()
+    return torch.nn.functional.dropout(rows, 0.1, training=True).square().mean()
+
+
+@reported("far-from-float", "a histogram of codes")
+def histogram_of_bytes():
+    codes = torch.arange(640) % 2
+    counts = torch.zeros(2, dtype=torch.uint8 if MODE == "damaged" else torch.int64)
+    counts.index_add_(0, codes, torch.ones_like(codes, dtype=counts.dtype))
+    return counts.double().sum()
+
+
 @reported(None, "a policy's loss")
 def loss_that_is_nearly_nothing():
     """The mean of advantages is 0, and any error of it is large; its gradient is right."""

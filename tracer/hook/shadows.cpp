@@ -809,6 +809,9 @@ bool draws_nothing(const c10::OperatorHandle& handle, c10::ArrayRef<const IValue
   return false;
 }
 
+// What it leaves out is seen in its result.
+bool is_dropout(const OpInfo& op) { return op.name == "aten::dropout"; }
+
 // Ops that draw numbers, or that write to lists or elsewhere, are not computed again.
 bool is_computable(const Frame& frame, const c10::OperatorHandle& handle,
                    c10::ArrayRef<const IValue> inputs) {
@@ -819,8 +822,8 @@ bool is_computable(const Frame& frame, const c10::OperatorHandle& handle,
     if (argument.role == static_cast<uint8_t>(Role::kOut)) return false;
     if (argument.is_written && argument.kind == Argument::Kind::kTensorList) return false;
   }
-  return can_compute_here() &&
-         (!handle.hasTag(at::Tag::nondeterministic_seeded) || draws_nothing(handle, inputs));
+  return can_compute_here() && (!handle.hasTag(at::Tag::nondeterministic_seeded) ||
+                                draws_nothing(handle, inputs) || is_dropout(op));
 }
 
 // What dtype arguments ask for in 16 bits or in Float is asked for in Double.
@@ -1157,6 +1160,14 @@ void compute(ShadowCall& call, const Frame& frame, const c10::OperatorHandle& ha
     return judge(call, call, frame, outputs[0].toTensor(),
                  at::where(call.is_right, call.right, in_double(part)));
   }
+  if (is_dropout(*frame.op)) {
+    const Tensor part = part_of(outputs.at(0).toTensor());
+    const double kept = call.stack[2].toBool() ? 1 - call.stack[1].toDouble() : 1;
+    if (!part.defined() || kept <= 0) return;
+    return judge(
+        call, call, frame, outputs[0].toTensor(),
+        at::where(part.ne(0), call.stack[0].toTensor() / kept, at::zeros({}, at::kDouble)));
+  }
   const ShadowCall before = call;  // in-place ops write to what is on the stack
   if (call.is_narrowed) {          // the source itself is what should come out
     const Tensor source = call.stack[frame.op->tensors.back().index].toTensor();
@@ -1371,7 +1382,8 @@ void begin_shadow(ThreadState* state, Frame& frame, const at::RecordFunction& fn
   if (!handle) return;
   const bool is_computed = is_computable(frame, *handle, inputs);
   if (!is_computed && shadows().damaged == 0 && !is_more_to_do()) return;
-  const bool is_pointwise = frame.op->converts || handle->hasTag(at::Tag::pointwise);
+  const bool is_pointwise =
+      frame.op->converts || handle->hasTag(at::Tag::pointwise) || is_dropout(*frame.op);
   std::unique_lock<std::mutex> lock(shadows().mutex, std::try_to_lock);
   if (!lock) return;
   const Scope scope(state);
