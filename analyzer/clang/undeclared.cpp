@@ -197,15 +197,21 @@ void Undeclared::declare(const std::string& scope, const std::string& name, Kind
 
 // A class that is declared here: to one of the project's, nothing can be added.
 bool Undeclared::stands_in(const std::string& name) const {
+  if (name == "dtypecheck_undeclared::Any") return true;
   const Scope* at = &root_;
   llvm::SmallVector<StringRef, 4> parts;
   StringRef(name).split(parts, "::", -1, false);
   for (const StringRef part : parts) {
     const auto found = at->names.find(part.str());
-    if (found == at->names.end()) return name == "dtypecheck_undeclared::Any";
+    if (found == at->names.end()) return false;
     at = &found->second;
   }
   return at->kind != Kind::kNamespace;
+}
+
+// What a class of the project lacks, it may have from a base that nothing declares.
+void Undeclared::declare_in_bases(const std::string& name) {
+  for (const std::string& base : bases_) declare(base, name, Kind::kValue);
 }
 
 // std::floor(x): of what stands in, each of its overloads makes something else.
@@ -312,11 +318,25 @@ void Undeclared::note(const clang::Diagnostic& error, bool is_of_others) {
     }
     // Map map_ FOO_GUARDED_BY(lock_);
     case diag::err_expected_semi_decl_list: {
-      const char* word = skip_blanks(at);
-      const bool is_macro = is_shouted(word_at(word)) && *skip_blanks(skip_word(word)) == '(';
-      if (is_macro) declare("", word_at(word), Kind::kMacro);
+      // Or FOO_DECLARE(Map) on a line of its own.
+      for (const char* word : {skip_blanks(at), line_of(sources, error.getLocation())}) {
+        const bool is_macro = is_shouted(word_at(word)) && *skip_blanks(skip_word(word)) == '(';
+        if (is_macro) declare("", word_at(word), Kind::kMacro);
+      }
       return;
     }
+    // class FOO_API Map {
+    case diag::err_typecheck_decl_incomplete_type: {
+      const StringRef macro = StringRef(name).split(' ').second;
+      const char* behind = skip_blanks(skip_word(at));
+      if (is_shouted(macro) && (*behind == '{' || *behind == ':' || is_word(*behind)))
+        declare("", macro.str(), Kind::kAttribute);
+      return;
+    }
+    // std::map<int, cv::Scalar>, whose first use was cv::Scalar(0, 0, 0).
+    case diag::err_template_arg_must_be_type:
+      if (root_.names.contains(word_at(at))) declare_chain("", at, true);
+      return;
     case diag::err_expected_semi_after_expr:
       return declare("", called, Kind::kStatement);
     case diag::err_ovl_no_viable_function_in_call: {
@@ -327,6 +347,7 @@ void Undeclared::note(const clang::Diagnostic& error, bool is_of_others) {
     case diag::err_ovl_ambiguous_call:
       return overload_chain(at);
     case diag::err_expected_class_name:
+      bases_.insert(word_at(at));
       return declare_chain("", at, true);
     case diag::err_using_decl_conflict:
       has_more_ |= declared_later_.insert(word_at(at)).second;
@@ -344,7 +365,8 @@ void Undeclared::note(const clang::Diagnostic& error, bool is_of_others) {
     case diag::err_no_member: {
       const std::string scope = StringRef(quoted(text, 1)).split('<').first.str();
       const bool is_open = StringRef(text).contains("in namespace '") || stands_in(scope);
-      if (!is_open || word_at(at) != name) return;
+      if (word_at(at) != name) return;
+      if (!is_open) return declare_in_bases(name);
       return declare_chain(scope, at, error.getID() == diag::err_typename_nested_not_found,
                            is_of_object(sources, error.getLocation()));
     }

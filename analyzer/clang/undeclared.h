@@ -56,6 +56,7 @@ class Undeclared {
   void declare(const std::string& scope, const std::string& name, Kind kind,
                const std::string& parameters = "");
   bool stands_in(const std::string& name) const;
+  void declare_in_bases(const std::string& name);
   void declare_chain(std::string scope, const char* at, bool is_type, bool is_member = false);
   void overload_chain(const char* at);
   // Adds to the stand-in of a function one for the template arguments that it is given at `at`.
@@ -64,6 +65,7 @@ class Undeclared {
              std::string& text) const;
 
   Scope root_;
+  std::set<std::string> bases_;           // of the project's classes, that nothing declares
   std::set<std::string> declared_later_;  // by the file itself, behind their first use
   std::string called_;  // by the last error: FOO_CASES(x), if a semicolon is missed behind it
   bool has_more_ = false;

@@ -100,6 +100,7 @@ using ExtraFilesMap = std::unordered_map<std::string, std::string>;
 struct Method {
   template <typename... Arguments>
   IValue operator()(Arguments&&... arguments) const;
+  IValue operator()(std::vector<IValue> inputs) const;
 };
 struct Module {
   IValue forward(std::vector<IValue> inputs);

@@ -204,6 +204,7 @@ class Error : public std::exception {
   const std::string& msg() const;
 };
 struct Scalar {
+  Scalar() = default;
   template <typename T, typename = std::enable_if_t<std::is_arithmetic_v<T>>>
   Scalar(T value);
   template <typename T>
@@ -403,6 +404,7 @@ struct DeprecatedTypeProperties {
   operator TensorOptions() const;
   TensorOptions options() const;
 };
+std::ostream& operator<<(std::ostream& out, const DeprecatedTypeProperties& type);
 
 namespace indexing {
 struct Slice {
@@ -547,6 +549,9 @@ class Tensor {
   std::vector<Tensor> split(int64_t size, int64_t dim = 0) const;
   std::vector<Tensor> split(IntArrayRef sizes, int64_t dim = 0) const;
   std::vector<Tensor> unbind(int64_t dim = 0) const;
+  std::vector<Tensor> split_with_sizes(IntArrayRef sizes, int64_t dim = 0) const;
+  std::vector<Tensor> tensor_split(int64_t sections, int64_t dim = 0) const;
+  std::vector<Tensor> tensor_split(IntArrayRef indices, int64_t dim = 0) const;
   // Ops whose arguments do not matter here.
 #define DTYPECHECK_OP(name)        \
   template <typename... Arguments> \
@@ -686,7 +691,28 @@ Tensor tensor(const std::vector<T>& values, TensorOptions options = {});
 template <typename T>
 Tensor tensor(ArrayRef<T> values, TensorOptions options = {});
 Tensor tensor(Scalar value, TensorOptions options = {});
+struct TensorData {  // in lists of any depth
+  template <typename T, typename = std::enable_if_t<std::is_arithmetic_v<T>>>
+  TensorData(T value);
+  TensorData(std::initializer_list<TensorData> values);
+};
+Tensor tensor(std::initializer_list<TensorData> values, TensorOptions options = {});
 Tensor scalar_tensor(Scalar value, TensorOptions options = {});
+Tensor range(Scalar begin, Scalar end, TensorOptions options = {});
+Tensor range(Scalar begin, Scalar end, Scalar step, TensorOptions options = {});
+Tensor tril_indices(int64_t rows, int64_t columns, int64_t offset = 0, TensorOptions options = kLong);
+Tensor triu_indices(int64_t rows, int64_t columns, int64_t offset = 0, TensorOptions options = kLong);
+#define DTYPECHECK_WINDOW(name)                                              \
+  Tensor name(int64_t length, TensorOptions options = {});                     \
+  Tensor name(int64_t length, bool periodic, TensorOptions options = {});
+DTYPECHECK_WINDOW(bartlett_window)
+DTYPECHECK_WINDOW(blackman_window)
+DTYPECHECK_WINDOW(hamming_window)
+DTYPECHECK_WINDOW(hann_window)
+DTYPECHECK_WINDOW(kaiser_window)
+#undef DTYPECHECK_WINDOW
+Tensor fft_fftfreq(int64_t n, double d = 1, TensorOptions options = {});
+Tensor fft_rfftfreq(int64_t n, double d = 1, TensorOptions options = {});
 Tensor from_blob(void* data, IntArrayRef sizes, TensorOptions options = {});
 Tensor from_blob(void* data, IntArrayRef sizes, IntArrayRef strides, TensorOptions options = {});
 Tensor from_blob(void* data, IntArrayRef sizes, IntArrayRef strides, int64_t offset,
@@ -699,6 +725,17 @@ Tensor ones_like(const Tensor& like, TensorOptions options = {});
 Tensor full_like(const Tensor& like, Scalar value, TensorOptions options = {});
 Tensor cat(TensorList tensors, int64_t dim = 0);
 Tensor stack(TensorList tensors, int64_t dim = 0);
+Tensor concat(TensorList tensors, int64_t dim = 0);
+Tensor concatenate(TensorList tensors, int64_t dim = 0);
+Tensor hstack(TensorList tensors);
+Tensor vstack(TensorList tensors);
+Tensor dstack(TensorList tensors);
+Tensor row_stack(TensorList tensors);
+Tensor column_stack(TensorList tensors);
+Tensor block_diag(TensorList tensors);
+Tensor cartesian_prod(TensorList tensors);
+Tensor chain_matmul(TensorList matrices);
+Tensor linalg_multi_dot(TensorList tensors);
 Tensor einsum(const std::string& equation, TensorList tensors);
 std::vector<Tensor> meshgrid(TensorList tensors, const std::string& indexing = "ij");
 std::vector<Tensor> broadcast_tensors(TensorList tensors);
@@ -774,6 +811,24 @@ DTYPECHECK_FUNCTIONS_OF_THREE(DTYPECHECK_OP)
   bool name(const Tensor& first, DTYPECHECK_ANYS);
 DTYPECHECK_FUNCTIONS_OF_BOOL(DTYPECHECK_OP)
 #undef DTYPECHECK_OP
+#define DTYPECHECK_OP(name)        \
+  template <typename... Arguments> \
+  std::vector<Tensor> name(const Tensor& self, Arguments&&... arguments); \
+  std::vector<Tensor> name(const Tensor& self, IntArrayRef sizes, int64_t dim = 0);
+DTYPECHECK_OP(chunk)
+DTYPECHECK_OP(dsplit)
+DTYPECHECK_OP(hsplit)
+DTYPECHECK_OP(split)
+DTYPECHECK_OP(split_with_sizes)
+DTYPECHECK_OP(tensor_split)
+DTYPECHECK_OP(unbind)
+DTYPECHECK_OP(unsafe_chunk)
+DTYPECHECK_OP(unsafe_split)
+DTYPECHECK_OP(vsplit)
+#undef DTYPECHECK_OP
+ScalarType promote_types(ScalarType a, ScalarType b);
+ScalarType result_type(const Tensor& a, const Tensor& b);
+bool can_cast(ScalarType from, ScalarType to);
 bool is_floating_point(const Tensor& self);
 bool is_complex(const Tensor& self);
 Tensor randperm(int64_t n, TensorOptions options = kLong);
@@ -831,7 +886,26 @@ using acc_type = opmath_type<T>;
 
 int get_num_threads();
 #define C10_WARP_SIZE 32
+#define DTYPECHECK_SWITCHES(X) \
+    X(AllowBF16ReductionCuBLAS) X(AllowFP16AccumulationCuBLAS) X(AllowFP16ReductionCPU) \
+    X(AllowFP16ReductionCuBLAS) X(AllowTF32CuBLAS) X(AllowTF32CuDNN) X(AllowTF32OneDNN) \
+    X(BenchmarkCuDNN) X(BenchmarkLimitCuDNN) X(DeterministicAlgorithms) X(DeterministicCuDNN) \
+    X(DeterministicFillUninitializedMemory) X(DeterministicMkldnn) X(FlushDenormal) \
+    X(SDPUseCuDNN) X(SDPUseFlash) X(SDPUseMath) X(SDPUseMemEfficient) X(UserEnabledCuDNN) \
+    X(UserEnabledMkldnn)
+#define DTYPECHECK_QUESTIONS(X) \
+    X(allowBF16ReductionCuBLAS) X(allowFP16ReductionCuBLAS) X(allowTF32CuBLAS) X(allowTF32CuDNN) \
+    X(benchmarkCuDNN) X(deterministicCuDNN) X(hasCuDNN) X(hasHIP) X(hasLAPACK) X(hasMAGMA) \
+    X(hasMKL) X(hasMKLDNN) X(hasMPS) X(hasOpenMP) X(hasXPU) X(userEnabledCuDNN) \
+    X(userEnabledMkldnn)
 struct Context {
+#define DTYPECHECK_SWITCH(name) void set##name(int value, bool more = false);
+  DTYPECHECK_SWITCHES(DTYPECHECK_SWITCH)
+#undef DTYPECHECK_SWITCH
+#define DTYPECHECK_QUESTION(name) static bool name();
+  DTYPECHECK_QUESTIONS(DTYPECHECK_QUESTION)
+#undef DTYPECHECK_QUESTION
+  void setFloat32MatmulPrecision(const std::string& precision);
   void alertNotDeterministic(const char* caller);
   bool deterministicAlgorithms() const;
 };

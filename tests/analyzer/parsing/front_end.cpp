@@ -107,3 +107,18 @@ torch::Tensor more(NetImpl& net, torch::ExpandingArray<2> size) {
   std::vector<torch::indexing::TensorIndex> first = {0, torch::indexing::Slice()};
   return up->forward(y.index(first), std::vector<int64_t>{16, 16});
 }
+
+// What a program asks of LibTorch as a whole, windows of a spectrogram, lists in lists.
+torch::Tensor spectrum(torch::jit::Module& model, torch::Tensor wave) {
+  at::globalContext().setBenchmarkCuDNN(true);
+  at::globalContext().setAllowTF32CuBLAS(!at::globalContext().deterministicCuDNN());
+  at::globalContext().setDeterministicAlgorithms(true, true);
+  model.get_method("reset")({});
+  c10::Scalar none;
+  auto window = torch::hann_window(400, torch::TensorOptions().dtype(torch::kFloat));
+  auto grid = torch::tensor({{{{0.5f, 1.5f}, {2.5f, 3.5f}}, {{4.5f, 5.5f}, {6.5f, 7.5f}}}});
+  std::vector<torch::Tensor> parts = torch::split(wave * window, std::vector<int64_t>{3, 5}, 1);
+  auto pairs = torch::unbind(torch::triu_indices(4, 4), 0);
+  std::cout << wave.type() << grid.to(wave.device()) << pairs[0] << none;
+  return torch::vstack({torch::hstack({parts[0], parts[1]}), torch::concat({wave, window})});
+}
