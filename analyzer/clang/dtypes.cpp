@@ -3,6 +3,7 @@
 #include <llvm/ADT/StringSet.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "analyzer/clang/fields.h"
 #include "analyzer/clang/functions.h"
@@ -343,7 +344,7 @@ int Dtypes::tensor_of(const Expr* expr) {
     if (is_no_tensor(choice->getTrueExpr())) return tensor_of(choice->getFalseExpr());
     if (is_no_tensor(choice->getFalseExpr())) return tensor_of(choice->getTrueExpr());
     const int yes = tensor_of(choice->getTrueExpr()), no = tensor_of(choice->getFalseExpr());
-    return yes == no ? yes : -1;
+    return one_of({{&state, yes}, {&state, no}});
   }
   const auto* call = dyn_cast<CallExpr>(expr);
   if (call == nullptr) return -1;
@@ -435,6 +436,22 @@ const Dtypes::Factory* Dtypes::factory_at(const Place& place) const {
   return found == factories_.end() ? nullptr : &found->second;
 }
 
+int Dtypes::one_of(const std::vector<Way>& ways) {
+  DtypeSet all;
+  const int first = ways.front().symbol;
+  for (const Way& way : ways) {
+    if (way.symbol < 0 || !way.end->knows(way.symbol)) return -1;
+    all |= way.end->dtypes(way.symbol);
+  }
+  if (llvm::all_of(ways, [&](const Way& way) { return way.symbol == first; })) return first;
+  if (!all.single()) return -1;
+  const int symbol = make(TensorSource::kOther, all);
+  const auto assumed =
+      std::find_if(ways.begin(), ways.end(), [&](const Way& way) { return is_assumed(way.symbol); });
+  made_[symbol].from = assumed == ways.end() ? first : assumed->symbol;
+  return symbol;
+}
+
 Place Dtypes::origin(int symbol) const {
   for (int from = made_.at(symbol).from; from >= 0; from = made_.at(symbol).from) symbol = from;
   return made_.at(symbol).place;
@@ -456,7 +473,8 @@ void Dtypes::add_operand(CalledOp& called, const std::string& name, const Expr* 
     }
     return;
   }
-  if (const auto number = number_of(argument, context_))
+  // JSON has no infinity, which every dtype with a point holds.
+  if (const auto number = number_of(argument, context_); number && std::isfinite(*number))
     called.op.scalars.emplace_back(name, *number);
 }
 

@@ -57,6 +57,12 @@ class Dtypes {
   // What cross_entropy() calls where the target is one of classes, which has another contract than
   // one of probabilities: integers, or integers that were cast, unless they are one_hot()'s.
   void name_class_loss(CalledOp& called) const;
+  // What one of several ways gives: a new symbol where all have the same dtype there; -1: not known.
+  struct Way {
+    const State* end;
+    int symbol;
+  };
+  int one_of(const std::vector<Way>& ways);
   // The symbol of its result; -1: it is not known what that is.
   int answer(const CalledOp& called, size_t result);
   // Since when a tensor has its dtype: of a result the operand that it has it from.

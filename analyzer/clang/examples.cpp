@@ -66,9 +66,9 @@ Walk::Examples Walk::transformed(Examples examples, const Expr* transform) {
   calls_.pop_back();
   examples.data = kAnyDtype;
   examples.data_made = {};
-  if (done.returns.size() == 1 && done.symbol >= 0) {
-    examples.data = done.returns.front().dtypes(done.symbol);
-    examples.data_made = dtypes_.origin(done.symbol);
+  if (const std::vector<int> values = returned(done); values.size() == 1 && values[0] >= 0) {
+    examples.data = dtypes_.state.dtypes(values[0]);
+    examples.data_made = dtypes_.origin(values[0]);
   }
   dtypes_.state = before;
   return examples;
@@ -113,10 +113,10 @@ std::optional<Walk::Examples> Walk::examples_of_class(const CXXRecordDecl* datas
   calls_.pop_back();
   stack_.pop_back();
   std::optional<Examples> examples;
-  if (done.returns.size() == 1 && done.tuple.size() == 2) {
-    const State& end = done.returns.front();
-    examples = Examples{end.dtypes(done.tuple[0]), end.dtypes(done.tuple[1]),
-                        dtypes_.origin(done.tuple[0]), dtypes_.origin(done.tuple[1])};
+  for (const State& end : done.returns) dtypes_.state = State::join(dtypes_.state, end);
+  if (const std::vector<int> made = returned(done); made.size() == 2) {
+    examples = Examples{dtypes_.state.dtypes(made[0]), dtypes_.state.dtypes(made[1]),
+                        dtypes_.origin(made[0]), dtypes_.origin(made[1])};
   }
   dtypes_.state = before;
   return examples;

@@ -445,11 +445,11 @@ void Walk::return_from(const ReturnStmt* stmt) {
     Call& call = calls_.back();
     const Expr* value = stmt->getRetValue();
     if (value != nullptr && (is_tensor(value->getType()) || holds_dtype(value->getType()))) {
-      const int symbol = is_tensor(value->getType()) ? dtypes_.tensor(value) : dtypes_.dtype(value);
-      call.several = call.several || (call.symbol >= 0 && call.symbol != symbol);
-      call.symbol = symbol;
+      call.values.push_back(
+          {is_tensor(value->getType()) ? dtypes_.tensor(value) : dtypes_.dtype(value)});
     } else if (value != nullptr) {
-      call.tuple = dtypes_.elements(value);
+      call.values.push_back(dtypes_.elements(value));
+      call.is_tuple = true;
       call.module = module_of(value);
     }
     call.returns.push_back(dtypes_.state);
@@ -580,6 +580,20 @@ void Walk::lambda_in_place(const LambdaExpr* lambda) {
   dtypes_.state = before;
 }
 
+// Where it returns on several ways, what has one dtype on all of them.
+std::vector<int> Walk::returned(const Call& done) {
+  std::vector<int> all;
+  const size_t ways = done.returns.size();
+  for (size_t i = 0; ways > 0 && done.values.size() == ways; ++i) {
+    std::vector<Dtypes::Way> values;
+    for (size_t way = 0; way < ways && i < done.values[way].size(); ++way)
+      values.push_back({&done.returns[way], done.values[way][i]});
+    if (values.size() < ways) break;
+    all.push_back(dtypes_.one_of(values));
+  }
+  return all;
+}
+
 void Walk::run_body(const Stmt* body, const Expr* call) {
   calls_.emplace_back();
   stmt(body);
@@ -587,11 +601,11 @@ void Walk::run_body(const Stmt* body, const Expr* call) {
   calls_.pop_back();
   for (const State& end : done.returns) dtypes_.state = State::join(dtypes_.state, end);
   if (call == nullptr) return;
-  const bool known = done.symbol >= 0 && !done.several && dtypes_.state.knows(done.symbol);
-  if (known) dtypes_.remember(call, done.symbol);
-  if (done.returns.size() != 1) return;
-  if (!done.tuple.empty()) dtypes_.remember(call, std::move(done.tuple));
-  if (done.module >= 0) modules_[call] = done.module;
+  std::vector<int> values = returned(done);
+  const bool is_one = !done.is_tuple && values.size() == 1 && dtypes_.state.knows(values[0]);
+  if (is_one) dtypes_.remember(call, values[0]);
+  if (done.is_tuple && !values.empty()) dtypes_.remember(call, std::move(values));
+  if (done.returns.size() == 1 && done.module >= 0) modules_[call] = done.module;
 }
 
 bool Walk::call_lambda(const CallExpr* call) {

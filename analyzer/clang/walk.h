@@ -69,10 +69,9 @@ class Walk {
   };
   struct Call {
     std::vector<State> returns;
-    int symbol = -1;
-    bool several = false;
-    std::vector<int> tuple;  // what it returns of several tensors, from its last return
-    int module = -1;         // the dtype of the module that it returns
+    std::vector<std::vector<int>> values;  // by return: a tensor or a dtype, or what a tuple has
+    bool is_tuple = false;
+    int module = -1;  // the dtype of the module that it returns
   };
   struct Untyped {
     int symbol;
@@ -142,6 +141,7 @@ class Walk {
   void assign_dtype(const clang::Expr* to, const clang::Expr* value);
   void bind_parameter(const clang::ParmVarDecl* parameter, const clang::Expr* argument);
   void run_body(const clang::Stmt* body, const clang::Expr* call);
+  std::vector<int> returned(const Call& done);
   void trust_opaque_check(const clang::CallExpr* call);
   void trust_unknown_check(const clang::RecoveryExpr* unknown);
   bool declare_tensor_arg(const clang::VarDecl* variable);

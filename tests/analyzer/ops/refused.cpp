@@ -1,6 +1,8 @@
 // An op is refused for the operands that are known, whatever the others are; where some dtype of these is taken, nothing is said.
 #include <torch/torch.h>
 
+#include <limits>
+
 torch::Tensor picked(torch::Tensor x, torch::Tensor y) {
   torch::Tensor places = torch::rand({3});
   torch::Tensor a = x.index_select(0, places);
@@ -23,6 +25,14 @@ torch::Tensor masked(torch::Tensor x, torch::Tensor legal) {
   // EXPECT error: aten::masked_fill does not take a Float mask [refused-dtype]
   torch::Tensor b = torch::masked_fill(x, 1 - legal, -1e9);
   return a + b + torch::masked_fill(x, illegal > 0, -1e9);
+}
+
+// A number that JSON cannot write loses neither the op nor the file.
+torch::Tensor hidden(torch::Tensor x, torch::Tensor legal) {
+  const float never = -std::numeric_limits<float>::infinity();
+  torch::Tensor a = torch::masked_fill(x, legal.to(torch::kFloat), never);
+  // EXPECT error: aten::masked_fill does not take a Float mask [refused-dtype]
+  return a + torch::masked_fill(x, legal.to(torch::kBool), never);
 }
 
 torch::Tensor trained(torch::Tensor given) {

@@ -62,3 +62,29 @@ at::Tensor product(at::Tensor x) {
   // EXPECT warning: aten::mul promotes self from Half to Float [silent-promotion]
   return at::matmul(widened, wide);
 }
+
+// What a function gives on several ways, and a choice, where it has one dtype on all of them.
+at::Tensor padded(at::Tensor x, int pad) {
+  if (pad > 0) return at::constant_pad_nd(x, {pad, pad}, 0);
+  return x;
+}
+at::Tensor widened(at::Tensor x, bool wide) {
+  if (wide) return x.to(at::kFloat);
+  return x;
+}
+std::tuple<at::Tensor, at::Tensor> halves(at::Tensor x, int at) {
+  if (at == 0) return {x, x.relu()};
+  return {x.slice(0, 0, at), x.slice(0, at).relu()};
+}
+at::Tensor several_ways(at::Tensor x, bool wide) {
+  at::Tensor half = x.to(at::kHalf), full = at::ones({4, 4});
+  at::Tensor a = at::matmul(padded(half, 2), full);
+  // EXPECT error: Float other meets a Half input [mixed-operands]
+  auto [first, second] = halves(half, 2);
+  at::Tensor b = at::matmul(second, full);
+  // EXPECT error: Float other meets a Half input [mixed-operands]
+  at::Tensor c = at::matmul(wide ? half.relu() : half.exp(), full);
+  // EXPECT error: Float other meets a Half input [mixed-operands]
+  at::Tensor d = at::matmul(widened(half, wide), full);  // Float on one way
+  return a + b + c + d + at::matmul(wide ? half.relu() : full, full) + first;
+}
