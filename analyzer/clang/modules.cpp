@@ -99,12 +99,22 @@ const CXXRecordDecl* first_in_forward(const CXXRecordDecl* block) {
     if (name_of(method->getDeclName()) == "forward") forward = method->getDefinition();
   }
   if (forward == nullptr || !forward->hasBody() || forward->getNumParams() != 1) return nullptr;
+  llvm::SmallVector<const Expr*, 2> copies;  // torch::Tensor residual = x;
+  if (const auto* block_of = dyn_cast<CompoundStmt>(forward->getBody())) {
+    for (const Stmt* stmt : block_of->body()) {
+      const auto* declares = dyn_cast<DeclStmt>(stmt);
+      const auto* variable =
+          declares == nullptr ? nullptr : dyn_cast<VarDecl>(*declares->decl_begin());
+      if (variable != nullptr && variable->hasInit()) copies.push_back(stripped(variable->getInit()));
+    }
+  }
   const CXXRecordDecl* layer = nullptr;
   const Expr* given = nullptr;  // to the layer
   const Expr* first = nullptr;  // that names the parameter
   for_each_expr(forward->getBody(), [&](const Expr* one) {
     const auto* name = dyn_cast<DeclRefExpr>(one);
-    if (first == nullptr && name != nullptr && name->getDecl() == forward->getParamDecl(0))
+    if (first == nullptr && name != nullptr && name->getDecl() == forward->getParamDecl(0) &&
+        !llvm::is_contained(copies, name))
       first = name;
     const auto* call = dyn_cast<CallExpr>(one);
     const Expr* module = call == nullptr || first != nullptr ? nullptr : module_that_runs(call);
@@ -294,13 +304,21 @@ int Walk::module_of(const Expr* expr) {
   return dtypes_.make(TensorSource::kMade, Dtype::kFloat);
 }
 
+// Sequential all(*block): a list of one, and no other name of it.
+static bool is_list_of(const VarDecl* variable, const Expr* value) {
+  const CXXRecordDecl* record = held_module(variable->getType());
+  return record != nullptr && record->getIdentifier() != nullptr &&
+         record->getName() == "SequentialImpl" && held_module(value->getType()) != record;
+}
+
 // Net net; auto net = std::make_shared<Net>(); Net& same = *net;
 void Walk::module_made(const VarDecl* variable) {
   const QualType type = variable->getType();
   if (variable->getInit() == nullptr || !is_module_or_holder(type)) return;
   Key from;
   const bool is_other_name = type->isReferenceType() || !is_module(type) || type->isPointerType();
-  const bool is_of_variable = dtypes_.module_key(stripped(variable->getInit()), from);
+  const Expr* value = stripped(variable->getInit());
+  const bool is_of_variable = !is_list_of(variable, value) && dtypes_.module_key(value, from);
   dtypes_.set_alias(variable, is_of_variable && is_other_name ? from : Key());
   const Key key = {variable->getCanonicalDecl()};
   if (is_of_variable)
@@ -346,8 +364,11 @@ class FirstLayer {
     for_each_expr(made, [&](const Expr* one) {
       const auto* call = dyn_cast<CallExpr>(one);
       if (call != nullptr) look_in_body(call->getDirectCallee());
+      // Made here, or an object that has no other name here: Sequential(*blocks).
+      const auto* deref = dyn_cast<UnaryOperator>(one);
+      const bool is_object = deref != nullptr && deref->getOpcode() == UO_Deref;
       const CXXRecordDecl* record =
-          isa<CXXConstructExpr>(one) ? held_module(one->getType()) : nullptr;
+          isa<CXXConstructExpr>(one) || is_object ? held_module(one->getType()) : nullptr;
       if (record == nullptr || is_settled() || record->getIdentifier() == nullptr) return;
       if (record->getName() == "SequentialImpl" || keeps_dtype(record->getName())) return;
       if (is_torchs_own(record) && !op_of_module(record->getName()).empty())
@@ -367,7 +388,9 @@ class FirstLayer {
       const auto* call = dyn_cast<CallExpr>(one);
       if (call == nullptr || is_settled()) return;
       if (op != nullptr) {
-        if (op->getOperator() == OO_Equal && names(op->getArg(0), holder)) look(op->getArg(1));
+        if (op->getOperator() != OO_Equal || !names(op->getArg(0), holder)) return;
+        look(op->getArg(1));
+        look_at_variable(op->getArg(1), body, depth);
         return;
       }
       const auto member = member_call(call);
@@ -392,6 +415,18 @@ class FirstLayer {
     Key key;
     return is_module_or_holder(expr->getType()) && dtypes_.module_key(expr, key) &&
            static_cast<const Decl*>(key.back()) == holder;
+  }
+  // conv = register_module("conv", block), where the function filled block.
+  void look_at_variable(const Expr* value, const Stmt* body, int depth) {
+    for_each_expr(value, [&](const Expr* one) {
+      const auto* name = dyn_cast<DeclRefExpr>(one);
+      const auto* variable = name == nullptr ? nullptr : dyn_cast<VarDecl>(name->getDecl());
+      const bool is_list = variable != nullptr && variable->isLocalVarDecl() &&
+                           is_module_or_holder(variable->getType());
+      if (!is_list) return;
+      look(variable->getInit());
+      look_at_uses(body, variable, depth + 1);
+    });
   }
   // A function that makes and returns one.
   void look_in_body(const FunctionDecl* function) {

@@ -166,6 +166,12 @@ static std::string plain_name(const std::string& function) {
   return last == path.npos ? path : path.substr(last + 2);
 }
 
+// What stands before that: "NetImpl" of "nets::NetImpl::forward/1".
+static std::string scope_name(const std::string& function) {
+  const size_t last = function.rfind("::");
+  return last == function.npos ? "" : plain_name(function.substr(0, last));
+}
+
 void join_calls(std::vector<SourceFacts>& all, size_t judged) {
   const std::vector<SourceFacts> known = all;  // what is said of callers, before it is mended
   const Calls calls(known, judged);
@@ -202,6 +208,17 @@ std::set<std::string> unseen_functions(const std::vector<SourceFacts>& all) {
     for (const OutsideCall& call : facts.outside_calls) {
       const bool is_open = call.callers == Callers::kUnseen && asked.contains(call.function);
       if (is_open) want_callers(call.entry);
+    }
+  }
+  // The bodies of a model's functions say what becomes of it, and of what it is given; each model
+  // has a forward(), so the class is looked for.
+  std::set<std::string> defined;
+  for (const SourceFacts& facts : all) defined.insert(facts.defined.begin(), facts.defined.end());
+  for (const SourceFacts& facts : all) {
+    for (const std::string& function : facts.module_functions) {
+      const std::string scope = scope_name(function);
+      if (!defined.contains(function))
+        names.insert(scope.empty() ? plain_name(function) : scope);
     }
   }
   names.erase("");

@@ -258,6 +258,14 @@ class AcrossFiles(tool.SharedCacheTest):
         self.write("eval.cpp", (self.work / "main.cpp").read_text())
         self.assertEqual(self.findings(), [])
 
+    def test_the_file_that_makes_a_model_by_itself(self):
+        """The body of the model's functions is looked up in the project."""
+        for given, found in (("torch::ones({2, 4})", [("net.cpp", 4, "error", "mixed-operands")]),
+                             ("torch::ones({2, 4}, torch::kBFloat16)", [])):
+            self.model(before="net->to(torch::kBFloat16);", given=given)
+            self.assertEqual(self.findings("main.cpp"), found)
+            self.assertEqual(self.findings("--alone", "main.cpp"), [])
+
     def test_a_model_that_another_file_makes(self):
         for given, found in ((", torch::kDouble", []), ("", [("net.cpp", 4, "error", "mixed-operands")])):
             self.model()

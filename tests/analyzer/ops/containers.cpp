@@ -122,3 +122,40 @@ void of_blocks() {
   torch::nn::Sequential casts(Cast(), torch::nn::Linear(4, 4));
   casts->forward(x);
 }
+
+// It may copy its input first, and be made before the list that it is put in.
+struct ResidualImpl : torch::nn::Module {
+  torch::nn::Linear a{nullptr};
+  torch::Tensor forward(torch::Tensor x) {
+    torch::Tensor residual = x;
+    return torch::relu(a(x)) + residual;
+  }
+};
+TORCH_MODULE(Residual);
+struct BodyImpl : torch::nn::Module {
+  explicit BodyImpl(bool looks_up) {
+    torch::nn::Sequential layers, tables;
+    if (looks_up) tables->push_back(torch::nn::Embedding(5, 4));
+    layers->push_back(torch::nn::Flatten());
+    layers->push_back(torch::nn::Linear(4, 4));
+    body = register_module("body", layers);
+    table = register_module("table", tables);
+  }
+  torch::Tensor forward(torch::Tensor x) {
+    torch::Tensor found = table->forward(torch::randint(0, 5, {2, 4}));
+    return found + body->forward(torch::randint(0, 5, {2, 4})) + x;
+    // EXPECT error: Long input meets a Float weight [refused-dtype]
+  }
+  torch::nn::Sequential body{nullptr}, table{nullptr};
+};
+
+void of_blocks_made_before(int count) {
+  torch::Tensor x = torch::randint(0, 5, {2, 4});
+  auto* blocks = new ResidualImpl[static_cast<size_t>(count)]();
+  torch::nn::Sequential first(*blocks);
+  first->forward(x);
+  // EXPECT error: Long input meets a Float weight [refused-dtype]
+  auto* casts = new CastImpl[static_cast<size_t>(count)]();
+  torch::nn::Sequential second(*casts);
+  second->forward(x);
+}
