@@ -82,12 +82,15 @@ bool is_postfix(const std::string& text) {
   return !text.empty() && text.front() != '{';
 }
 
-// What has the dtype that is wanted, of a layer or of all parameters of a module.
+// What has the dtype that is wanted: of a layer or of all parameters of a module, or another
+// operand that has a name. Indices are Long, whatever else is.
 std::string asked_of(const SourceOp& op, const SourceOperand& cast, Dtype dtype) {
   static const std::regex kWeight(R"([\w.>-]+->(?:weight|parameters\(\)\[0\]))");
+  static const std::regex kName(R"([A-Za-z_]\w*(?:(?:\.|->)[A-Za-z_]\w*)*)");
   for (const SourceOperand& operand : op.operands) {
-    const bool has_dtype = operand.dtypes == DtypeSet(dtype) && operand.name == "weight";
-    if (&operand != &cast && has_dtype && std::regex_match(operand.text, kWeight))
+    const bool is_weight = operand.name == "weight" && std::regex_match(operand.text, kWeight);
+    const bool is_named = kFloating.contains(dtype) && std::regex_match(operand.text, kName);
+    if (&operand != &cast && operand.dtypes == DtypeSet(dtype) && (is_weight || is_named))
       return operand.text + ".dtype()";
   }
   return "";

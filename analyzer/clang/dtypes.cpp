@@ -501,6 +501,29 @@ static bool sums(const CallExpr* einsum) {
       given, [&, answer = result](char c) { return llvm::isAlpha(c) && !answer.contains(c); });
 }
 
+static DtypeSet dtype_of_value(QualType type) {
+  type = type.getNonReferenceType();
+  if (type->isBooleanType()) return Dtype::kBool;
+  if (type->isFloatingType()) return Dtype::kFloat;
+  const bool is_wide = type->isSpecificBuiltinType(BuiltinType::Int) ||
+                       type->isSpecificBuiltinType(BuiltinType::Long) ||
+                       type->isSpecificBuiltinType(BuiltinType::LongLong);
+  return is_wide ? DtypeSet(Dtype::kLong) : element_dtypes(type);
+}
+
+// where(condition, 1.0, 0.0): the tables have tensors there, which the numbers become.
+void Dtypes::add_numbers(CalledOp& called, const CallExpr* call) {
+  if (call->getNumArgs() != 3) return;
+  for (unsigned i = 1; i < 3; ++i) {
+    const Expr* number = stripped(call->getArg(i));
+    if (!number->getType()->isArithmeticType()) return;
+    const int symbol = make(TensorSource::kOther, dtype_of_value(number->getType()));
+    called.op.operands.push_back(operand(i == 1 ? "self" : "other", text(number), symbol));
+    called.symbols.push_back(symbol);
+  }
+  called.op.scalars.clear();
+}
+
 Dtypes::CalledOp Dtypes::op(const CallExpr* call) {
   CalledOp called;
   if (const auto* overloaded = dyn_cast<CXXOperatorCallExpr>(call)) {
@@ -535,6 +558,7 @@ Dtypes::CalledOp Dtypes::op(const CallExpr* call) {
     return llvm::StringRef(operand.name).starts_with("indices");
   });
   if (llvm::StringRef(called.op.op).starts_with("index_put") && !has_index) return {};
+  if (called.op.op == "where" && called.symbols.size() == 1) add_numbers(called, call);
   name_class_loss(called);
   return called;
 }
@@ -678,16 +702,6 @@ int Dtypes::method_result(const MemberCall& call) {
     return like(options >= 0 ? options : tensor(call.base));
   }
   return op_result(call.call);
-}
-
-static DtypeSet dtype_of_value(QualType type) {
-  type = type.getNonReferenceType();
-  if (type->isBooleanType()) return Dtype::kBool;
-  if (type->isFloatingType()) return Dtype::kFloat;
-  const bool is_wide = type->isSpecificBuiltinType(BuiltinType::Int) ||
-                       type->isSpecificBuiltinType(BuiltinType::Long) ||
-                       type->isSpecificBuiltinType(BuiltinType::LongLong);
-  return is_wide ? DtypeSet(Dtype::kLong) : element_dtypes(type);
 }
 
 // What torch::tensor() makes of values, of a list or a vector of them: int becomes Long, and double
@@ -875,6 +889,11 @@ void Dtypes::bind_argument(const ParmVarDecl* parameter, const Expr* argument) {
   } else if (const std::vector<int> all = elements(argument); !all.empty()) {
     tuple_variables_[parameter] = all;
   }
+  Key from;
+  TensorSource source;
+  const bool is_struct = type.getNonReferenceType()->isRecordType() && !may_hold_tensor(type) &&
+                         !is_tensor_list(type) && !is_module_or_holder(type);
+  if (is_struct && key_of(stripped(argument), from, source)) state.copy_fields(from, {parameter});
 }
 
 const Expr* Dtypes::named(const Expr* expr) const {

@@ -143,6 +143,7 @@ class Dtypes {
   bool is_assigned(const clang::VarDecl* global);
   int method_result(const MemberCall& call);
   int cast_result(const MemberCall& call);
+  void add_numbers(CalledOp& called, const clang::CallExpr* call);
   void add_operand(CalledOp& called, const std::string& name, const clang::Expr* argument);
   int op_result(const clang::CallExpr* call, size_t result = 0);
   int function_result(const clang::CallExpr* call);

@@ -73,6 +73,22 @@ static bool is_part_of(const Key& part, const Key& whole) {
   return part.size() >= whole.size() && std::equal(whole.begin(), whole.end(), part.begin());
 }
 
+void State::copy_fields(const Key& from, const Key& to) {
+  for (std::map<Key, int>* held : {&symbols_, &modules_}) {
+    std::map<Key, int> fields;
+    for (const auto& [key, symbol] : *held) {
+      if (key.size() <= from.size() || !is_part_of(key, from)) continue;
+      Key field = to;
+      field.insert(field.end(), key.begin() + static_cast<std::ptrdiff_t>(from.size()), key.end());
+      fields[field] = symbol;
+    }
+    std::erase_if(*held, [&](const auto& one) {
+      return one.first.size() > to.size() && is_part_of(one.first, to);
+    });
+    held->insert(fields.begin(), fields.end());
+  }
+}
+
 int State::module_at(const Key& key) const {
   for (Key of = key; !of.empty(); of.pop_back()) {
     const auto at = modules_.find(of);

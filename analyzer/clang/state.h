@@ -47,6 +47,8 @@ class State {
     bind(key, symbol);
     entries_.insert(key);
   }
+  // A record that is handed over has what the fields of the other hold.
+  void copy_fields(const Key& from, const Key& to);
   // A variable that may hold either of two tensors is tracked as one of them.
   bool is_mixed(int symbol) const { return node(symbol).is_mixed; }
 

@@ -516,6 +516,7 @@ void Walk::declare(const VarDecl* variable) {
 void Walk::bind_fields(const VarDecl* variable, const Expr* value) {
   const CXXRecordDecl* record = variable->getType().getNonReferenceType()->getAsCXXRecordDecl();
   if (record == nullptr || !record->hasDefinition() || is_tensor(variable->getType())) return;
+  if (const auto* list = dyn_cast<InitListExpr>(stripped(value))) bind_listed(variable, list);
   std::vector<const FieldDecl*> fields;
   for (const FieldDecl* field : record->fields()) {
     if (!is_tensor(field->getType())) return;
@@ -525,6 +526,24 @@ void Walk::bind_fields(const VarDecl* variable, const Expr* value) {
   const std::vector<int> all = dtypes_.elements(value);
   for (size_t i = 0; i < fields.size() && all.size() == fields.size(); ++i)
     dtypes_.state.bind({variable->getCanonicalDecl(), fields[i]}, all[i]);
+}
+
+// View view{8, 8, torch::eye(4)};
+void Walk::bind_listed(const VarDecl* variable, const InitListExpr* list) {
+  const CXXRecordDecl* record = list->getType()->getAsCXXRecordDecl();
+  if (record == nullptr || record->getNumBases() > 0 || !record->isAggregate()) return;
+  unsigned i = 0;
+  for (const FieldDecl* field : record->fields()) {
+    if (i >= list->getNumInits()) return;
+    const Expr* value = list->getInit(i++);
+    const Key key = {variable->getCanonicalDecl(), field};
+    Key module;
+    if (is_tensor(field->getType()))
+      dtypes_.state.bind(key, dtypes_.tensor(value));
+    else if (is_module_or_holder(field->getType()) &&
+             dtypes_.module_key(stripped(value), module))
+      dtypes_.state.copy_module(module, key);
+  }
 }
 
 void Walk::expr(const Expr* one) {

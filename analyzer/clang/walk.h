@@ -201,6 +201,7 @@ class Walk {
   Examples transformed(Examples examples, const clang::Expr* transform);
   void bind_examples(const clang::VarDecl* variable, const clang::Expr* value);
   void bind_fields(const clang::VarDecl* variable, const clang::Expr* value);
+  void bind_listed(const clang::VarDecl* variable, const clang::InitListExpr* list);
   void bind_example(const clang::VarDecl* variable, const Examples& examples);
   void assign_tie(const clang::CallExpr* tie, const clang::Expr* value, size_t& at);
   void optimizer_of(const clang::CXXConstructExpr* made);

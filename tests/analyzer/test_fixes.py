@@ -255,13 +255,15 @@ class Fixes(unittest.TestCase):
                 "torch::nll_loss(scores, labels.to(torch::kByte).to(at::kLong));",
             "scores.index_select(0, ids);": "scores.index_select(0, ids.to(torch::kLong));",
             "scores.gather(1, torch::zeros({2, 1}));": "scores.gather(1, torch::zeros({2, 1}).to(torch::kLong));",
+            "torch::mm(narrow, wide);": "torch::mm(narrow, wide.to(narrow.dtype()));",
+            "torch::mm(narrow * 2, wide);": "torch::mm(narrow * 2, wide.to(torch::kFloat));",
             "ONCE(net->forward(wide)), run(nullptr, nullptr, 0), net->forward(wide);": None,
         }
         head = HEAD + """
 #define ONCE(x) (void)(x)
 void f(torch::nn::Linear net, torch::nn::Sequential layers, at::Tensor images) {
   at::Tensor wide = torch::ones({2, 4}, torch::kDouble);
-  at::Tensor scores = torch::rand({2, 3});
+  at::Tensor scores = torch::rand({2, 3}), narrow = images.to(torch::kFloat);
   at::Tensor labels = torch::zeros({2}, torch::kInt);
   at::Tensor ids = torch::rand({2});
 """

@@ -159,3 +159,27 @@ void of_blocks_made_before(int count) {
   torch::nn::Sequential second(*casts);
   second->forward(x);
 }
+
+// What the fields of a struct hold goes with it into a function.
+struct View {
+  int width = 0;
+  torch::Tensor pose;
+  nn::Linear head{nullptr};
+};
+torch::Tensor turned(const View& view, torch::Tensor x) { return torch::matmul(view.pose, x); }
+// EXPECT error: Double input meets a Float other [mixed-operands]
+torch::Tensor scored(View& view) {
+  return view.head->forward(view.pose);
+  // EXPECT error: Double input meets a Float weight [mixed-operands]
+}
+torch::Tensor posed(const View& view, torch::Tensor x) { return torch::matmul(view.pose, x); }
+
+void structs(const View& given) {
+  nn::Linear head(4, 4);
+  View view{8, torch::eye(4, torch::kDouble), head};
+  turned(view, torch::ones({4, 4}));
+  scored(view);
+  View other{.width = 8, .pose = torch::eye(4)};
+  posed(other, torch::ones({4, 4}));
+  posed(given, torch::ones({4, 4}, torch::kDouble));
+}

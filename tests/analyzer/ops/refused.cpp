@@ -35,6 +35,14 @@ torch::Tensor hidden(torch::Tensor x, torch::Tensor legal) {
   return a + torch::masked_fill(x, legal.to(torch::kBool), never);
 }
 
+// Between two numbers.
+torch::Tensor chosen(torch::Tensor x) {
+  torch::Tensor inside = (x > 0) & (x < 1);
+  torch::Tensor a = torch::where(inside.to(torch::kFloat), 1.0f, 0.0f);
+  // EXPECT error: aten::where does not take a Float condition [refused-dtype]
+  return a + torch::where(inside, 1.0f, 0.0f) + torch::where(inside, 1, 0);
+}
+
 torch::Tensor trained(torch::Tensor given) {
   torch::nn::Linear model(1, 1);
   torch::Tensor x = torch::randint(0, 10, {15, 1});
