@@ -428,7 +428,8 @@ struct SourceFacts {
   std::vector<std::string> internal;      // names that the file defines at the outermost for itself
   DtypeSet named_dtypes;                  // constants of code
   bool casts_modules = false;             // to another dtype, or loads them
-  bool lowers_modules = false;            // to one that may not be Float, or by the default dtype
+  bool lowers_modules = false;            // to one that may not be Float
+  DtypeSet default_dtype;                 // what the default dtype is set to
   std::vector<std::string> files;         // that were read for it, the project's own and …
   std::vector<std::string> system_files;  // … those of others
   std::vector<std::string> walked;  // take_joined(), not kept: of its module calls, those in `ops`
@@ -441,8 +442,8 @@ struct SourceFacts {
 DTYPECHECK_MEMBERS(SourceFacts, file, parsed, missing_headers, problems, error_count, lost, places,
                    lost_places, functions, sees_tensors, outside_calls, pointer_uses, bound, called,
                    classes, field_writes, open_fields, methods, defined, module_functions,
-                   tensor_functions, internal, named_dtypes, casts_modules, lowers_modules, files,
-                   system_files DTYPECHECK_FACTS(FACT))
+                   tensor_functions, internal, named_dtypes, casts_modules, lowers_modules,
+                   default_dtype, files, system_files DTYPECHECK_FACTS(FACT))
 #undef FACT
 
 // One JSON object: what the parsing process answers.

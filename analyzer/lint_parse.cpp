@@ -184,8 +184,13 @@ std::vector<SourceFacts> parse(const std::vector<std::string>& files, const Data
   const bool lowers = options.alone || std::any_of(all.begin(), all.end(), [](const auto& facts) {
                         return facts.lowers_modules;
                       });
+  DtypeSet default_dtype;
+  for (const SourceFacts& facts : all) default_dtype |= facts.default_dtype;
   all.resize(judged);
-  for (SourceFacts& facts : all) facts.lowers_modules = lowers;
+  for (SourceFacts& facts : all) {
+    facts.lowers_modules = lowers;
+    facts.default_dtype = default_dtype;
+  }
   for (SourceFacts& facts : all) look_around(facts);
   return all;
 }

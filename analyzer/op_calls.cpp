@@ -93,9 +93,11 @@ class Modules {
   explicit Modules(const std::vector<SourceFacts>& files) {
     for (const SourceFacts& facts : files) {
       are_all_float_ = are_all_float_ && !facts.lowers_modules;
+      default_ |= facts.default_dtype;
       for (const SourceOp& op : facts.layer_inputs) layers_[op.assumes].push_back(&op);
       for (const SourceOp& op : facts.module_calls) calls_[op.op].push_back(&op);
     }
+    if (default_.size() > 1) are_all_float_ = false;
     for (const SourceFacts& facts : files) {
       const auto& walked = facts.walked;
       for (const SourceOp& call : facts.module_calls) {
@@ -106,6 +108,16 @@ class Modules {
 
   // The ops of layers, at the line of the call that leads to them.
   const std::deque<std::pair<SourceOp, Place>>& ops() const { return ops_; }
+
+  // The op with what a module is that is said to be of the default dtype.
+  const SourceOp& as_made(const SourceOp& op) {
+    if (op.assumes.empty() || default_.empty()) return op;
+    made_.push_back(op);
+    for (SourceOperand& operand : made_.back().operands) {
+      if (operand.is_assumed) operand.dtypes = default_;
+    }
+    return made_.back();
+  }
 
   // No file casts a module to another dtype; or each caller that is seen has it in Float.
   bool is_float(const std::string& function, int depth = 0) const {
@@ -126,7 +138,8 @@ class Modules {
   void add_ops_of(const SourceOp& call) {
     const auto layers = layers_.find(call.op);
     if (layers == layers_.end() || call.operands.empty() || !holds(call)) return;
-    const SourceOperand& module = call.operands.back();
+    SourceOperand module = call.operands.back();
+    if (module.is_assumed && !default_.empty()) module.dtypes = default_;
     if (!module.dtypes.single()) return;
     for (const SourceOp* layer : layers->second) {
       SourceOp op = *layer;
@@ -151,6 +164,8 @@ class Modules {
   }
 
   bool are_all_float_ = true;
+  DtypeSet default_;  // that a file sets
+  std::deque<SourceOp> made_;
   std::map<std::string, std::vector<const SourceOp*>> layers_, calls_;  // by function
   std::deque<std::pair<SourceOp, Place>> ops_;
 };
@@ -227,10 +242,10 @@ std::vector<Finding> judge_ops(const std::vector<SourceFacts>& files, const std:
     run.calls.push_back(std::move(call));
     ops.emplace_back(&op, inner);
   };
-  const Modules modules(files);
+  Modules modules(files);
   for (const SourceFacts& facts : files) {
     for (const SourceOp& op : facts.ops) {
-      if (modules.holds(op) && !is_division_in_place(facts, op)) add(op, {});
+      if (modules.holds(op) && !is_division_in_place(facts, op)) add(modules.as_made(op), {});
     }
   }
   for (const auto& [op, inner] : modules.ops()) add(op, inner);

@@ -446,8 +446,8 @@ int Dtypes::one_of(const std::vector<Way>& ways) {
   if (llvm::all_of(ways, [&](const Way& way) { return way.symbol == first; })) return first;
   if (!all.single()) return -1;
   const int symbol = make(TensorSource::kOther, all);
-  const auto assumed =
-      std::find_if(ways.begin(), ways.end(), [&](const Way& way) { return is_assumed(way.symbol); });
+  const auto assumed = std::find_if(ways.begin(), ways.end(),
+                                    [&](const Way& way) { return is_assumed(way.symbol); });
   made_[symbol].from = assumed == ways.end() ? first : assumed->symbol;
   return symbol;
 }
@@ -779,7 +779,9 @@ int Dtypes::function_result(const CallExpr* call) {
   if (has_room && name != "from_blob")
     factories_.try_emplace(place_of(context_, call->getExprLoc()),
                            Factory{call, state.variables()});
-  return make(TensorSource::kMade, default_dtype(call, name));
+  const DtypeSet dtype = default_dtype(call, name);
+  const DtypeSet whole = default_.empty() ? kAnyDtype : default_;
+  return make(TensorSource::kMade, dtype == DtypeSet(Dtype::kFloat) ? whole : dtype);
 }
 
 // What ATen's own kernels are given: the dtype of its operands, common to them where they have one.

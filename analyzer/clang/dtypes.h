@@ -30,9 +30,13 @@ class Dtypes {
     iterators_.clear();
     aliases_.clear();
     assumed_ = -1;
+    default_ = Dtype::kFloat;
     factories_.clear();
     tuple_variables_.clear();
   }
+  // Of modules and factories that name none, here; empty: it was set to one that is not known.
+  DtypeSet default_dtype() const { return default_; }
+  void set_default(DtypeSet dtype) { default_ = dtype; }
   void bind(const clang::ValueDecl* variable, int symbol) { state.bind({variable}, symbol); }
   void assign(const clang::Expr* to, int symbol);
   // The variable or field that holds a module, through pointers and holders.
@@ -57,7 +61,8 @@ class Dtypes {
   // What cross_entropy() calls where the target is one of classes, which has another contract than
   // one of probabilities: integers, or integers that were cast, unless they are one_hot()'s.
   void name_class_loss(CalledOp& called) const;
-  // What one of several ways gives: a new symbol where all have the same dtype there; -1: not known.
+  // What one of several ways gives: a new symbol where all have the same dtype there; -1: not
+  // known.
   struct Way {
     const State* end;
     int symbol;
@@ -165,6 +170,7 @@ class Dtypes {
   mutable std::map<const clang::FieldDecl*, bool> registered_;
   std::map<Place, Factory> factories_;
   int assumed_ = -1;
+  DtypeSet default_ = Dtype::kFloat;
   int depth_ = 0;
 };
 

@@ -224,6 +224,29 @@ std::optional<Dtype> dtype_constant(const Expr* expr, const ASTContext& context)
   return static_cast<Dtype>(value);
 }
 
+DtypeSet default_dtype_of(const CallExpr* call, const ASTContext& context) {
+  DtypeSet dtypes;
+  std::vector<const Expr*> open;
+  if (call->getNumArgs() > 0) open.push_back(call->getArg(0));
+  for (int depth = 0; !open.empty() && depth < 4; ++depth) {
+    const Expr* expr = open.back();
+    open.pop_back();
+    for_each_expr(expr, [&](const Expr* one) {
+      if (const auto constant = dtype_constant(one, context)) dtypes |= *constant;
+      const auto* name = dyn_cast<DeclRefExpr>(one);
+      const auto* variable = name == nullptr ? nullptr : dyn_cast<VarDecl>(name->getDecl());
+      if (variable != nullptr && variable->hasInit()) open.push_back(variable->getInit());
+      const auto* makes = name == nullptr ? nullptr : dyn_cast<FunctionDecl>(name->getDecl());
+      const TemplateArgumentList* types =
+          makes == nullptr ? nullptr : makes->getTemplateSpecializationArgs();
+      if (types != nullptr && types->size() > 0 &&
+          types->get(0).getKind() == TemplateArgument::Type)
+        dtypes |= element_dtypes(types->get(0).getAsType());
+    });
+  }
+  return dtypes.single() ? dtypes : DtypeSet();
+}
+
 std::optional<double> number_of(const Expr* expr, const ASTContext& context) {
   expr = stripped(expr);
   Expr::EvalResult result;

@@ -64,6 +64,10 @@ llvm::StringRef called_name(const clang::CallExpr* call);
 // The value of a constant of type ScalarType.
 std::optional<Dtype> dtype_constant(const clang::Expr* expr, const clang::ASTContext& context);
 
+// What set_default_dtype() is given: scalarTypeToTypeMeta(torch::kDouble),
+// TypeMeta::Make<double>(), or a variable that was made so. Empty: not known.
+DtypeSet default_dtype_of(const clang::CallExpr* call, const clang::ASTContext& context);
+
 // The value of an arithmetic constant.
 std::optional<double> number_of(const clang::Expr* expr, const clang::ASTContext& context);
 // A finite number that Half has no room for.

@@ -96,8 +96,10 @@ class FieldUses : public Visitor {
     const bool loads =
         callee != nullptr && name_of(callee->getDeclName()) == "load" && is_libtorchs(callee);
     facts_.casts_modules = facts_.casts_modules || loads;
-    facts_.lowers_modules =
-        facts_.lowers_modules || (callee != nullptr && called_name(call) == "set_default_dtype");
+    if (callee == nullptr || called_name(call) != "set_default_dtype") return true;
+    const DtypeSet dtype = default_dtype_of(call, context_);
+    facts_.default_dtype |= dtype;
+    facts_.lowers_modules = facts_.lowers_modules || dtype.empty();
     return true;
   }
 

@@ -105,7 +105,8 @@ const CXXRecordDecl* first_in_forward(const CXXRecordDecl* block) {
       const auto* declares = dyn_cast<DeclStmt>(stmt);
       const auto* variable =
           declares == nullptr ? nullptr : dyn_cast<VarDecl>(*declares->decl_begin());
-      if (variable != nullptr && variable->hasInit()) copies.push_back(stripped(variable->getInit()));
+      if (variable != nullptr && variable->hasInit())
+        copies.push_back(stripped(variable->getInit()));
     }
   }
   const CXXRecordDecl* layer = nullptr;
@@ -300,8 +301,9 @@ int Walk::module_of(const Expr* expr) {
   } else if (is_empty_holder(expr)) {
     return -1;
   }
-  if (!is_default_float_ || is_jit(record) || casts_itself(record)) return -1;
-  return dtypes_.make(TensorSource::kMade, Dtype::kFloat);
+  const DtypeSet dtype = dtypes_.default_dtype();
+  if (dtype.empty() || is_jit(record) || casts_itself(record)) return -1;
+  return dtypes_.make(TensorSource::kMade, dtype);
 }
 
 // Sequential all(*block): a list of one, and no other name of it.

@@ -41,7 +41,6 @@ void Walk::enter(const FunctionDecl* function, Callers callers) {
   levels_.clear();
   steps_ = 0;
   autocast_ = false;
-  is_default_float_ = true;
   entry_ = outside_name(function);
   parameters_.clear();
   // Modules that come from outside are Float; the files of the run say whether that holds.
@@ -540,8 +539,7 @@ void Walk::bind_listed(const VarDecl* variable, const InitListExpr* list) {
     Key module;
     if (is_tensor(field->getType()))
       dtypes_.state.bind(key, dtypes_.tensor(value));
-    else if (is_module_or_holder(field->getType()) &&
-             dtypes_.module_key(stripped(value), module))
+    else if (is_module_or_holder(field->getType()) && dtypes_.module_key(stripped(value), module))
       dtypes_.state.copy_module(module, key);
   }
 }
@@ -792,7 +790,8 @@ void Walk::call(const CallExpr* call) {
   if (const auto member = member_call(call)) read_of(*member);
   fill_of(call);
   if (called_name(call).contains("autocast")) autocast_ = opens_autocast(call, context_);
-  if (called_name(call) == "set_default_dtype") is_default_float_ = false;
+  if (called_name(call) == "set_default_dtype")
+    dtypes_.set_default(default_dtype_of(call, context_));
   op_of(call);
   list_changed(call);
   input_added(call);

@@ -247,7 +247,6 @@ class Walk {
   std::map<const clang::Decl*, std::vector<const clang::Expr*>> program_inputs_;  // by their list
   std::map<const clang::Expr*, int> modules_;  // that calls return: the symbol of the dtype
   std::map<const clang::CXXRecordDecl*, bool> casts_itself_;
-  bool is_default_float_ = true;  // nothing has changed the default dtype
   std::map<std::tuple<Place, Place, std::string, ReadAs>, size_t> reads_;
   std::map<Place, size_t> dispatches_;
   std::set<std::pair<Place, BranchFault>> branches_;

@@ -28,6 +28,7 @@ static void add_fields(SourceFacts& facts, SourceFacts& other) {
   append(facts.methods, other.methods);
   facts.casts_modules = facts.casts_modules || other.casts_modules;
   facts.lowers_modules = facts.lowers_modules || other.lowers_modules;
+  facts.default_dtype |= other.default_dtype;
 }
 
 void add_facts_of_other_switches(SourceFacts& facts, SourceFacts other) {

@@ -217,8 +217,7 @@ std::set<std::string> unseen_functions(const std::vector<SourceFacts>& all) {
   for (const SourceFacts& facts : all) {
     for (const std::string& function : facts.module_functions) {
       const std::string scope = scope_name(function);
-      if (!defined.contains(function))
-        names.insert(scope.empty() ? plain_name(function) : scope);
+      if (!defined.contains(function)) names.insert(scope.empty() ? plain_name(function) : scope);
     }
   }
   names.erase("");

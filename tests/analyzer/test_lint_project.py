@@ -324,6 +324,18 @@ class AcrossFiles(tool.SharedCacheTest):
         self.model(before="net->to(torch::kFloat);")
         self.assertEqual(self.findings(), [("train.cpp", 2, "error", "mixed-operands")])
 
+    def test_the_default_dtype_of_a_program(self):
+        """Modules that no file casts have it; two of them, and one that is not known, say nothing."""
+        for default, found in (("torch::scalarTypeToTypeMeta(torch::kDouble)", True), ("caffe2::TypeMeta::Make<double>()", True),
+                               ("caffe2::TypeMeta::Make<float>()", False), ("chosen()", None)):
+            self.model()
+            self.write("main.cpp", f'#include "net.h"\nint main() {{\n  torch::set_default_dtype({default});\n  Net net;\n  train(net);\n}}\n')
+            self.write("net.h", (self.work / "net.h").read_text() + "caffe2::TypeMeta chosen();\nvoid train(Net& net);\n")
+            self.write("train.cpp", '#include "net.h"\nvoid train(Net& net) {\n  net->fc1(torch::ones({2, 4}, torch::kDouble));\n'
+                                    "  net->fc1(torch::ones({2, 4}, torch::kHalf));\n}\n")
+            lines = {None: [], True: [4], False: [3, 4]}[found]
+            self.assertEqual(sorted({f[1] for f in self.findings() if f[0] == "train.cpp"}), lines, default)
+
     def test_a_file_that_changes_what_a_field_holds(self):
         self.layer(forward=FORWARD, made=MADE, set=SET)
         for text, found in ((MADE, []), (MADE.replace("kFloat", "kHalf"), ["note"]), (MADE, [])):
