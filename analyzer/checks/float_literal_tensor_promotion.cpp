@@ -11,6 +11,7 @@ namespace dtypecheck::analyzer {
 // torch::tensor(weights, torch::kInt)
 static void check_numbers(const SourceFacts& facts, CheckFindings& out) {
   for (const CutNumbers& numbers : facts.cut_numbers) {
+    if (numbers.is_default && facts.default_dtype.contains(Dtype::kDouble)) continue;
     const std::string dtype = numbers.dtype.to_string();
     Finding& finding = out.add(
         float_literal_tensor_promotion, numbers.is_default ? Severity::kNote : Severity::kWarning,

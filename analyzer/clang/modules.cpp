@@ -366,9 +366,11 @@ class FirstLayer {
     for_each_expr(made, [&](const Expr* one) {
       const auto* call = dyn_cast<CallExpr>(one);
       if (call != nullptr) look_in_body(call->getDirectCallee());
-      // Made here, or an object that has no other name here: Sequential(*blocks).
+      // Made here, or before: Sequential(*blocks), Sequential(first, torch::nn::ReLU()).
       const auto* deref = dyn_cast<UnaryOperator>(one);
-      const bool is_object = deref != nullptr && deref->getOpcode() == UO_Deref;
+      const bool is_object =
+          (deref != nullptr && deref->getOpcode() == UO_Deref) ||
+          ((isa<DeclRefExpr>(one) || isa<MemberExpr>(one)) && is_module_or_holder(one->getType()));
       const CXXRecordDecl* record =
           isa<CXXConstructExpr>(one) || is_object ? held_module(one->getType()) : nullptr;
       if (record == nullptr || is_settled() || record->getIdentifier() == nullptr) return;

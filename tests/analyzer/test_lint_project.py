@@ -334,6 +334,8 @@ class AcrossFiles(tool.SharedCacheTest):
             self.write("train.cpp", '#include "net.h"\nvoid train(Net& net) {\n  net->fc1(torch::ones({2, 4}, torch::kDouble));\n'
                                     "  net->fc1(torch::ones({2, 4}, torch::kHalf));\n}\n")
             lines = {None: [], True: [4], False: [3, 4]}[found]
+            self.write("number.cpp", '#include "net.h"\ntorch::Tensor number(double x) { return torch::tensor(x); }\n')
+            self.assertEqual("number.cpp" in {f[0] for f in self.findings()}, not found, default)
             self.assertEqual(sorted({f[1] for f in self.findings() if f[0] == "train.cpp"}), lines, default)
 
     def test_a_file_that_changes_what_a_field_holds(self):

@@ -160,6 +160,16 @@ void of_blocks_made_before(int count) {
   second->forward(x);
 }
 
+void of_named_layers() {
+  torch::Tensor x = torch::randint(0, 5, {2, 4});
+  nn::Linear layer(4, 4);
+  nn::Embedding table(5, 4);
+  nn::Sequential layers({{"first", layer}, {"then", nn::ReLU()}}), tables({{"first", table}, {"then", layer}});
+  layers->forward(x);
+  // EXPECT error: Long input meets a Float weight [refused-dtype]
+  tables->forward(x);
+}
+
 // What the fields of a struct hold goes with it into a function.
 struct View {
   int width = 0;
