@@ -29,6 +29,13 @@ static bool is_of_interest(const SourceOp& op) {
     if (!operand.dtypes.single()) return false;
     all |= operand.dtypes;
   }
+  // Which dtype the modules of the program have, another file may say.
+  const bool meets_assumed =
+      llvm::any_of(op.operands, [](const auto& one) { return one.is_assumed; }) &&
+      llvm::any_of(op.operands, [](const SourceOperand& one) {
+        return !one.is_assumed && one.dtypes.within(kFloating);
+      });
+  if (meets_assumed) return true;
   const bool joins = op.op == "cat" || op.op == "stack" || op.op == "where";
   if (joins && all.within(kIntegral)) return all.size() > 1;
   const DtypeSet floating = all & kFloating;

@@ -332,8 +332,9 @@ class AcrossFiles(tool.SharedCacheTest):
             self.write("main.cpp", f'#include "net.h"\nint main() {{\n  torch::set_default_dtype({default});\n  Net net;\n  train(net);\n}}\n')
             self.write("net.h", (self.work / "net.h").read_text() + "caffe2::TypeMeta chosen();\nvoid train(Net& net);\n")
             self.write("train.cpp", '#include "net.h"\nvoid train(Net& net) {\n  net->fc1(torch::ones({2, 4}, torch::kDouble));\n'
-                                    "  net->fc1(torch::ones({2, 4}, torch::kHalf));\n}\n")
-            lines = {None: [], True: [4], False: [3, 4]}[found]
+                                    "  net->fc1(torch::ones({2, 4}, torch::kHalf));\n"
+                                    "  net->fc1(torch::ones({2, 4}, torch::kFloat));\n}\n")
+            lines = {None: [], True: [4, 5], False: [3, 4]}[found]
             self.write("number.cpp", '#include "net.h"\ntorch::Tensor number(double x) { return torch::tensor(x); }\n')
             self.assertEqual("number.cpp" in {f[0] for f in self.findings()}, not found, default)
             self.assertEqual(sorted({f[1] for f in self.findings() if f[0] == "train.cpp"}), lines, default)
