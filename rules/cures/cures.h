@@ -1,6 +1,6 @@
 // cures.h: proposes cures: what to change, at which line, in words. Which expression of the line
 // that is, and how the change is written there, the program's own Python finds
-// (cures/write_cure.py); a line of C++ has the words alone. Casts are in cures.cpp, autocast and
+// (cures/write_cure.py), and in C++ cures/cpp_source.py. Casts are in cures.cpp, autocast and
 // masters in autocast_cures.cpp.
 #pragma once
 

@@ -327,6 +327,7 @@ Shadow* keep_shadow(const Tensor& actual, const Tensor& values) {
                 {},
                 0,
                 false,
+                0,
                 {}};
   values_of(shadow, actual).copy_(values);
   shadows().bytes += size_of(shadow);
@@ -958,7 +959,7 @@ bool judge_floats(ShadowCall& call, const Frame& frame, const Tensor& actual, co
                       actual.numel() >= kFewest && found.error >= kGradientOff &&
                       found.error >= kAmplified * std::max(call.error, smallest_part(actual));
   if (is_off) {
-    write_inexact(frame.signature, found.from, found.to, frame.step,
+    write_inexact(frame.signature, found.from, found.to, frame.step, call.rounded_at,
                   {Arrival::kKept, found.error, 0});
     return false;
   }

@@ -1,5 +1,5 @@
 # The table has its dtype by a name, from a parameter that was cast with the model: positions beyond 256 are rounded, and so are the
-# frequencies. One of the two in Float mends nothing, and the table in Float is read beside 16 bits.
+# frequencies. The table in Float is read beside 16 bits.
 # EXPECT-CURE dtype = torch.float32
 import torch
 from torch import nn
