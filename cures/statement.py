@@ -653,8 +653,9 @@ class Site:
                     found.append(f"{self.source.text(node)}.dtype")
         node = self.module_call()
         if self.cure.get("meets_parameter") and node is not None and is_name(node.func):
-            below = self.cure["module"].split(".")[self.depth_of(node):]  # "0" of the Sequential that is called
-            if all(part.isdigit() for part in below) and LAYERS_WITH_WEIGHT.search(self.cure["module_class"]):
+            below = self.cure["module"].split(".")[self.depth_of(node):]  # "0" of the Sequential that a model has
+            is_part = all(part.isdigit() for part in below) and dotted(node.func).startswith("self.")
+            if (not below or is_part) and LAYERS_WITH_WEIGHT.search(self.cure["module_class"]):
                 index = "".join(f"[{part}]" for part in below)
                 found.append(f"{self.source.text(node.func)}{index}.weight.dtype")
         return found

@@ -116,6 +116,35 @@ TEST_CASE("Another finding of the kind on the next line is not the one that the 
   CHECK(reason(15, 15) == Reason::kStill);    // a line of the change
 }
 
+TEST_CASE(
+    "What is read beside a number that was raised against damage costs time, and refutes nothing") {
+  OpCall read{.id = 1, .op = "aten::mul"};
+  read.outcome = Outcome::kReturned;
+  read.site.line = {.file = "table.py", .line = 3};
+  Trial before = ended({}), after = ended({});
+  read.operands = {{.name = "self", .dtypes = Dtype::kBFloat16}};
+  before.recorded.run.calls = {read};
+  read.operands.front().dtypes = Dtype::kFloat;
+  after.recorded.run.calls = {read};
+  const auto verdict = [&](const char* goal_rule, Dtype dtype, const char* left_rule) {
+    after.findings = {{.rule = left_rule,
+                       .severity = Severity::kWarning,
+                       .message = "aten::mul promotes other from BFloat16 to Float",
+                       .call = 1}};
+    const Finding goal{.rule = goal_rule, .severity = Severity::kWarning, .message = "the goal"};
+    Node next{.trial = std::make_shared<Trial>(after), .program = {}};
+    next.changes.push_back({.dtype = dtype});
+    const Node node{.trial = std::make_shared<Trial>(before), .program = {}};
+    Judge judge([] { return Trial(); });
+    judge.remember(before);
+    return judge.judge(node, goal, next, /*is_setting=*/false).verdict;
+  };
+  CHECK(verdict("far-from-float", Dtype::kFloat, "silent-promotion") == Verdict::kProven);
+  CHECK(verdict("far-from-float", Dtype::kBFloat16, "silent-promotion") == Verdict::kRefuted);
+  CHECK(verdict("cast-churn", Dtype::kFloat, "silent-promotion") == Verdict::kRefuted);
+  CHECK(verdict("far-from-float", Dtype::kFloat, "lossy-cast") == Verdict::kRefuted);
+}
+
 TEST_CASE("16-bit weights that the command line asks for are not what a refusal is mended for") {
   const Judge judge([] { return Trial(); });
   for (const bool is_asked_for : {true, false}) {
