@@ -21,6 +21,7 @@ CASTS = ("to", "toType")
 NO_TENSOR = re.compile(rb'[-\d{"]|(?:torch|at|c10|std)::(?:k[A-Z]|null|Reduction)|(?:true|false|nullptr)\b')
 # What a layer is given and has no other name for, in the words of the ops.
 LAYER_INPUTS = ("input", "mat1", "indices")
+LAYER_OPS = {"linear": ("addmm", "mm", "matmul")}  # what a layer calls by another name
 LAYERS_WITH_WEIGHT = re.compile(r"(Linear|Conv\w*|\w+Norm\w*|PReLU)$")
 
 
@@ -101,7 +102,7 @@ class Text:
         for line, *_, its in results:
             bound = re.match(rb"\s*(?:const )?(?:auto&?|(?:\w+::)*Tensor&?)?\s*([A-Za-z_]\w*)\s*=[^=]",
                              self.code[self.begin_of(line):self.begin_of(line + 1)])
-            if its == dtype and bound and begin < self.begin_of(line) < self.begin_of(self.place(at)[0] + 1):
+            if its == dtype and bound and not self.class_of(bound[1].decode()) and begin < self.begin_of(line) < self.begin_of(self.place(at)[0] + 1):
                 names.append((line, bound[1].decode()))
         return [max(names)[1]] if names else []
 
@@ -140,7 +141,8 @@ class Text:
             texts += [read(path)] if os.path.isfile(path) else []
         name = re.escape(name.encode())
         found = {one for text in texts for pattern in (rb"nn::(\w+)[\s&]+(?:\w+(?:\{[^{}]*\})?,\s*)*%s\b",
-                                                        rb'\b%s\s*[=({]\s*register_module\("\w*",\s*(?:\w+::)*(\w+)\(')
+                                                        rb'\b%s\s*[=({]\s*register_module\("\w*",\s*(?:\w+::)*(\w+)\(',
+                                                        rb"\b%s\s*=\s*(?:\w+::)*nn::(\w+)\(")
                  for one in re.findall(pattern % name, text)}
         return found.pop().decode() if len(found) == 1 else ""
 
@@ -218,7 +220,7 @@ def layer_called(text, line, calls):
 
     def runs_op(call):
         layer = re.sub(r"(\dd)?(Impl)?$", "", text.class_of(call.layer())).lower()
-        return len(layer) > 2 and any(op.startswith(layer) or layer in op for op in ops)
+        return len(layer) > 2 and any(op.startswith(layer) or layer in op or op in LAYER_OPS.get(layer, ()) for op in ops)
     called = text.calls(line, may_be_layer)
     called = [call for call in called if runs_op(call)] or [call for call in called if not text.class_of(call.layer())]
     given = called[0].arguments if len(called) == 1 else []

@@ -825,6 +825,9 @@ def main(args):
             self.in_cpp(text, 4, "cast operand", op="conv2d", operand="weight", arguments=arguments)
         found = self.in_cpp(text, 4, "cast operand", op="conv2d", operand="input", arguments=arguments, meets_parameter=True)[0]
         self.assertEqual(found, text.replace("forward(x", "forward(x.to(conv->weight.scalar_type())"))
+        made = "  auto fc = torch::nn::Linear(2, 1);\n  auto y = fc->forward(x);\n"
+        found = self.in_cpp(made, 3, "cast operand", op="addmm", operand="mat1", arguments=("self", "mat1", "mat2"), meets_parameter=True)[0]
+        self.assertEqual(found, made.replace("forward(x", "forward(x.to(fc->weight.scalar_type())"))
         state = "  auto [y, h] = lstm->forward(x, hidden);\n"
         found = self.in_cpp(state, 2, "cast operand", op="lstm", operand="input", arguments=("input", "hx"))
         self.assertEqual(found, [state.replace("(x", "(x.to(torch::kBFloat16)")])
