@@ -737,7 +737,7 @@ def identities_among_other_columns():
     rows = torch.stack([count * 1001 + 40000001, count % 3], 1)
     if MODE == "damaged":
         rows = rows.to(torch.float32).to(torch.int32)
-    return (rows % 10).float().sum()
+    return 1 + (rows[:, 0] - 40000001 == count * 1001).double().mean()
 
 
 @reported("far-from-float", "dingo-actual/om#8")
@@ -748,7 +748,8 @@ def angles_of_a_later_segment():
     angles = torch.arange(321, 385, dtype=dtype)[:, None] * frequencies
     x = torch.ones(64, 8, dtype=dtype)
     turned = torch.cat([angles.cos() * x, x[:, 8:]], dim=-1)
-    return turned.float().square()[:, 3:].sum()
+    right = (torch.arange(321, 385)[:, None] * torch.logspace(0, -1, 8, dtype=torch.float64)).cos()
+    return 1 + (turned.double() - right).norm() / right.norm()
 
 
 @reported("far-from-float", "vllm-project/speculators#788")
