@@ -133,11 +133,16 @@ bool is_shadowable(const Tensor& tensor) {
 
 bool is_large(const Tensor& tensor) { return tensor.numel() > kMostElements; }
 
-// Behind its middle, where an image has something to show and a table its far positions. In the
-// order of its storage: the numbers of operands with the same strides lie at the same places.
+// Where what is looked at of it begins: behind its middle, where an image has something to show and
+// a table its far positions.
+int64_t begin_of_part(const Tensor& whole) {
+  return is_large(whole) ? whole.numel() / 4 * 3 - kSampleElements : 0;
+}
+
+// In the order of its storage: the numbers of operands with the same strides lie at the same
+// places.
 Tensor sample_of(const Tensor& large) {
-  const int64_t count = large.numel();
-  return large.as_strided({count}, {1}).narrow(0, count / 4 * 3 - kSampleElements, kSampleElements);
+  return large.as_strided({large.numel()}, {1}).narrow(0, begin_of_part(large), kSampleElements);
 }
 
 // What of a tensor is looked at; undefined where that is no run of its numbers.
@@ -336,11 +341,9 @@ Shadow* keep_shadow(const Tensor& actual, const Tensor& values) {
 
 // The cast or factory that the numbers are wrong by: this one, where its operands were right, or
 // that of the operand that is off the most.
-uint32_t rounded_by(const ShadowCall& call, const Frame& frame, const Tensor& actual,
-                    const Tensor& values) {
+uint32_t rounded_by(const ShadowCall& call, const Frame& frame) {
   const bool rounds = frame.op->converts || frame.op->tensors.empty();
-  const bool is_new = rounds && distance(actual, values).error > 2 * call.error;
-  return is_new ? frame.signature->id : call.rounded_at;
+  return rounds && call.off > 2 * call.error ? frame.signature->id : call.rounded_at;
 }
 
 void keep_damaged(const Frame& frame, const Tensor& actual, const Tensor& values,
@@ -348,7 +351,7 @@ void keep_damaged(const Frame& frame, const Tensor& actual, const Tensor& values
   Shadow* shadow = keep_shadow(actual, values);
   if (!shadow) return report(call.carried, {Arrival::kLost, call.off, frame.signature->id});
   report_kept(*shadow);
-  shadow->rounded_at = rounded_by(call, frame, actual, values);
+  shadow->rounded_at = rounded_by(call, frame);
   shadow->damages = call.carried;
   shadow->off = call.off;
   shadow->is_read = false;
@@ -414,11 +417,6 @@ bool is_for_each_row(const Rows& rows, const Tensor& tensor, int64_t dimensions)
   return tensor.dim() == dimensions &&
          std::all_of(tensor.sizes().begin(), tensor.sizes().begin() + split,
                      [](int64_t size) { return size == 1; });
-}
-
-// Where what is looked at of it begins.
-int64_t begin_of_part(const Tensor& whole) {
-  return is_large(whole) ? whole.numel() / 4 * 3 - kSampleElements : 0;
 }
 
 // The rows of what is looked at, with as many dimensions as the whole.
@@ -1292,7 +1290,7 @@ std::vector<IValue> known_of(c10::ArrayRef<const IValue> inputs) {
 // As report_damaged(); of tensors on a GPU once all before it is known, which have no shadow now.
 void report_at(const OpInfo& op, c10::ArrayRef<const IValue> inputs, Arrival arrival,
                uint32_t signature) {
-  if (!shadows().of.empty()) report_damaged(op, inputs, arrival, signature);
+  if (shadows().damaged != 0) report_damaged(op, inputs, arrival, signature);
   if (!any_tensor(op, inputs, is_cuda) || !any_tensor(op, inputs, may_have_shadow_now)) return;
   do_later(nullptr, [&op, known = known_of(inputs), arrival, signature] {
     report_damaged(op, as_array(known), arrival, signature);
@@ -1431,8 +1429,9 @@ void end_shadow(ThreadState* state, const Frame& frame, const at::RecordFunction
 
 void note_number_read(ThreadState* state, const OpInfo& op, const at::RecordFunction& fn,
                       uint32_t made_by) {
+  if (shadows().damaged == 0 && !is_more_to_do()) return;
   std::unique_lock<std::mutex> lock(shadows().mutex, std::try_to_lock);
-  if (!lock || (shadows().of.empty() && !is_more_to_do())) return;
+  if (!lock) return;
   const Scope scope(state);
   try {
     report_at(op, fn.inputs(), Arrival::kRead, made_by);
@@ -1450,7 +1449,11 @@ void compute_arrived(ThreadState* state) {
 
 // What they are written to is another recording's from here on.
 static void forget_damages() {
-  for (auto& [storage, shadow] : shadows().of) shadow.damages.clear();
+  for (auto& [storage, shadow] : shadows().of) {
+    shadow.damages.clear();
+    shadow.growth = Growth();
+    shadow.rounded_at = 0;
+  }
   shadows().damaged = 0;
 }
 
