@@ -10,6 +10,7 @@
 #include "cures/prose.h"
 #include "cures/verdict.h"
 #include "ops/ops.h"
+#include "rules/cures/cures.h"
 #include "rules/engine/formatting.h"
 
 namespace dtypecheck::cures {
@@ -125,11 +126,8 @@ std::set<OpCallId> on_the_way_to(const Run& run, const Finding& goal) {
   return calls;
 }
 
-// Of a program in C++ no parameter has a name.
 bool reads_parameter(const OpCall& call) {
-  return std::any_of(call.operands.begin(), call.operands.end(), [](const Operand& operand) {
-    return is_parameter(operand) || (operand.requires_grad && operand.is_leaf);
-  });
+  return std::any_of(call.operands.begin(), call.operands.end(), rules::is_weight);
 }
 
 // Autocast chose its dtype, and no layer is called that could be called in the region.

@@ -293,8 +293,7 @@ def cast_instead(text, cure):
         raise Unplaced(f"the line has {'several casts' if casts else 'no cast'} that say a dtype")
     call, said = casts[0]
     relative, _, constant = names_of_dtype(text, cure, call.name, call)
-    ways = [[text.replaced(said.start(), said.end(), dtype)] for dtype in [*relative, constant]]
-    return without_cast(text, cure, call) + ways
+    return without_cast(text, cure, call) + [[text.replaced(said.start(), said.end(), dtype)] for dtype in [*relative, constant]]
 
 
 def without_cast(text, cure, call):

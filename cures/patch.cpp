@@ -144,8 +144,7 @@ static void add_operand(const Cure& cure, const Run& run, const OpCall& call, Js
   if (const auto dtype = operand->dtypes.single()) question["from"] = name_in_torch(*dtype);
   for (const Operand& other : call.operands) {
     const bool is_other = other.dtypes == DtypeSet(cure.dtype) && other.name != operand->name;
-    const bool is_weight = is_parameter(other) || (other.requires_grad && other.is_leaf);  // C++'s
-    if (is_other && is_weight) question["meets_parameter"] = true;
+    if (is_other && rules::is_weight(other)) question["meets_parameter"] = true;
     if (is_other) question["others"].push_back(calls_of(run, call, other.name));
   }
   if (cure.kind == CureKind::kCastDrawn) {

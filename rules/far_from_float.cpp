@@ -61,10 +61,10 @@ Rounding rounding_followed(const RunIndex& index, const OpCall& call) {
   for (const OpCallId id : index.consumers(*op)) {
     const OpCall* consumer = index.run().call(id);
     const auto& operands = consumer->operands;
-    const bool is_weight = std::any_of(operands.begin(), operands.end(), [&](const Operand& its) {
-      return its.origin == op->id && (is_parameter(its) || (its.requires_grad && its.is_leaf));
+    const bool makes_weight = std::any_of(operands.begin(), operands.end(), [&](const auto& its) {
+      return its.origin == op->id && is_weight(its);
     });
-    if (is_weight) return {};
+    if (makes_weight) return {};
     if (reader == nullptr) reader = consumer;
   }
   return {op, reader};

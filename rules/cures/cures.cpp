@@ -340,6 +340,10 @@ bool CureProposer::is_learned(const Operand& operand) {
   return operand.requires_grad && operand.is_leaf;
 }
 
+bool is_weight(const Operand& operand) {
+  return is_parameter(operand) || CureProposer::is_learned(operand);
+}
+
 // one_hot takes classes in Long and gives Long, which is cast behind it.
 std::vector<Cure> CureProposer::cast_chooser(const OpCall& call, const Operand& operand,
                                              Dtype dtype, const std::string& noun) const {

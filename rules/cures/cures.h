@@ -132,6 +132,9 @@ contracts::Acceptance under_autocast(const RunIndex& index, const JudgeOptions& 
 // loader's batch.
 std::vector<Dtype> drawn_with(const Run& run, const OpCall& call, const Operand& operand);
 
+// A parameter by its name; in C++, where none has one, a leaf that is trained.
+bool is_weight(const Operand& operand);
+
 // What the files that propose cures share.
 Cure cure_of(CureKind kind, const OpCall& call, std::string operand, Dtype dtype);
 std::string at(const SourceLine& line);      // ", train.py:40", or nothing where it is not known
