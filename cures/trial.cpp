@@ -140,8 +140,12 @@ class Attempt {
     return read_file_if_any(in_folder(stream), kMaxOutputBytes).value_or("");
   }
 
-  // What it said last; the tracer's own lines only where there is nothing else.
-  std::string last_words() const {
+  // What ended it, where a process of Python's was seen to end by an exception: its launcher's
+  // words come last. Else what it said last; the tracer's own lines only where there is nothing
+  // else.
+  std::string last_words(const Run& run) const {
+    for (const Process& process : run.processes)
+      if (!process.fact(FactKey::kUncaught).empty()) return process.fact(FactKey::kUncaught);
     const std::string output = printed("output") + "\n" + printed("errors");
     std::string own, last;
     for (std::string_view rest = output; !rest.empty();) {
@@ -303,7 +307,7 @@ Trial run_trial(const Patch& patch, const Program& program, const TrialOptions& 
     trial.steps_till_steady = novelty.since_steps();
     trial.recorded = attempt.recorded();
     trial.findings = judging::judged_report(trial.recorded, {}).findings;
-    trial.last_words = attempt.last_words();
+    trial.last_words = attempt.last_words(trial.recorded.run);
     trial.numbers = numbers_in(attempt.printed("output"));
     trial.writes_stay = attempt.why_writes_stay();
   } catch (const InputError& error) {

@@ -37,7 +37,7 @@ struct Trial {
   bool is_interrupted = false;     // by the user; nothing else is known then
   bool is_timed_out = false;       // it was ended for its time alone
   uint64_t steps_till_steady = 0;  // after as many nothing new was recorded, as far as was looked
-  std::string last_words;          // the last line that it printed; not yet printable
+  std::string last_words;          // what ended it, or its last line; not yet printable
   std::vector<double> numbers;     // those that it printed to standard output, in their order
   std::string problem;             // why it could not be run; nothing else is known then
   std::string writes_stay;         // why its writes were not kept apart; "" where they were

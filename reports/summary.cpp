@@ -151,10 +151,13 @@ void say_without_end(const Report& report, Lines& out) {
   const size_t shown = std::min<size_t>(labels.size(), 4);
   std::string who = joined(Lines(labels.begin(), labels.begin() + shown), ", ");
   if (shown < labels.size()) who += fmt::format(" and {} more", labels.size() - shown);
+  const bool has_failed =
+      std::any_of(report.run.processes.begin(), report.run.processes.end(),
+                  [](const Process& process) { return !process.fact(FactKey::kUncaught).empty(); });
   out.push_back(fmt::format(
-      "no end was recorded of {}: killed, by the kernel where memory ran out perhaps, or still "
-      "running; what was recorded until then is here",
-      who));
+      "no end was recorded of {}: {}; what was recorded until then is here", who,
+      has_failed ? "ended by its launcher, perhaps, when another process had failed"
+                 : "killed, by the kernel where memory ran out perhaps, or still running"));
 }
 
 void say_pretended(const Report& report, Lines& out) {

@@ -167,7 +167,25 @@ class CastBack {
         reached.push_back(id);
       }
     }
-    return any_use;
+    if (any_use) return true;
+    const bool is_cast = is_cast_with_others(run.calls[from - 1], low);
+    any_cast |= is_cast;
+    return is_cast;
+  }
+
+  // Equal casts are one record, whose origin is that of the first: one that was made more often
+  // than what it read there has read what others made.
+  bool is_cast_with_others(const OpCall& call, DtypeSet low) const {
+    const auto& calls = index_.run().calls;
+    return !call.results.empty() &&
+           std::any_of(calls.begin(), calls.end(), [&](const OpCall& cast) {
+             if (cast.process != call.process || cast.operands.empty()) return false;
+             const Operand &read = cast.operands.front(), &made = call.results.front();
+             const OpCall* first = index_.run().call(read.origin);
+             return first != nullptr && cast.count > first->count && read.dtypes == made.dtypes &&
+                    read.has_shape && read.shape == made.shape && index_.has(cast, ops::kCast) &&
+                    casts_to(index_, cast, low);
+           });
   }
 
   const RunIndex& index_;

@@ -313,6 +313,29 @@ def apex_norm(out, made, source):
          extra_cuda_cflags=["-O1"], extra_ldflags=[f"-L{out}/lib"], build_directory=out, is_python_module=False)
 
 
+def pixart(out, made):
+    """A tiny PixArt pipeline, with a T5 and its tokenizer, in pixart/."""
+    import sentencepiece
+    import torch
+    from diffusers import AutoencoderKL, DPMSolverMultistepScheduler, PixArtAlphaPipeline, PixArtTransformer2DModel
+    from transformers import T5Config, T5EncoderModel, T5Tokenizer
+    with open(f"{out}/text", "w", encoding="utf-8") as file:
+        file.write("a photo of a cat on a mat in the shade of a tree\n" * 50)
+    sentencepiece.SentencePieceTrainer.train(input=f"{out}/text", model_prefix=f"{out}/t5", vocab_size=40, hard_vocab_limit=False,
+                                             pad_id=0, eos_id=1, unk_id=2, bos_id=-1, minloglevel=2)
+    torch.manual_seed(0)
+    text_encoder = T5EncoderModel(T5Config(vocab_size=128, d_model=32, d_kv=8, d_ff=64, num_layers=2, num_heads=4,
+                                           feed_forward_proj="gated-gelu"))
+    transformer = PixArtTransformer2DModel(
+        sample_size=32, num_layers=2, patch_size=2, attention_head_dim=8, num_attention_heads=4, caption_channels=32, in_channels=4,
+        cross_attention_dim=32, out_channels=8, activation_fn="gelu-approximate", norm_type="ada_norm_single",
+        norm_elementwise_affine=False)
+    blocks = dict(block_out_channels=(8,) * 4, down_block_types=("DownEncoderBlock2D",) * 4, up_block_types=("UpDecoderBlock2D",) * 4)
+    vae = AutoencoderKL(latent_channels=4, norm_num_groups=4, sample_size=256, **blocks)
+    PixArtAlphaPipeline(tokenizer=T5Tokenizer(f"{out}/t5.model", extra_ids=0), text_encoder=text_encoder, transformer=transformer,
+                        vae=vae, scheduler=DPMSolverMultistepScheduler()).save_pretrained(f"{out}/pixart")
+
+
 if __name__ == "__main__":
     what = globals()[sys.argv[1].replace("-", "_")]
     what(*sys.argv[2:2 + what.__code__.co_argcount])

@@ -318,6 +318,18 @@ void Findings::resolve_links() {
   }
 }
 
+// A cause for which nothing is known to try but what holds of any is cured where what follows from
+// it is.
+void Findings::take_over_cures() {
+  for (const Finding& finding : findings_) {
+    if (finding.follows.empty() || finding.cures.empty()) continue;
+    for (Finding& cause : findings_) {
+      const bool is_its = cause.id == finding.follows && cause.cures.empty();
+      if (is_its && cause.fix == find_rule(cause.rule)->doc.fix) cause.fix = finding.fix;
+    }
+  }
+}
+
 // A refusal that the program caught did no harm: a test that wants the error, a fallback.
 void Findings::lower_caught() {
   for (Finding& finding : findings_) {
@@ -334,6 +346,7 @@ std::vector<Finding> Findings::take() {
   give_ids(findings_, run_);
   link_repairs();
   resolve_links();
+  take_over_cures();
   folded_.clear();
   about_.clear();
   links_.clear();

@@ -108,6 +108,7 @@ class Findings {
   void lower_caught();
   void link_repairs();
   void resolve_links();
+  void take_over_cures();
 
   const Run& run_;
   ProvenanceIndex provenance_;

@@ -85,9 +85,9 @@ class Training(Runs):
 class Places(Runs):
     names = ("recomputed", "selective", "worker", "thread", "function forward", "function backward",
              "inference mode", "no grad",
-             "autocast", "vmap")
+             "autocast", "vmap", "custom")
     parts = ("recomputed", "selective", "workers", "threads", "functions", "modes", "compiled",
-             "told_once")
+             "custom", "told_once")
 
     def test_it_ran_to_its_end(self):
         self.assertEqual(self.done.status, 0, self.done.err)

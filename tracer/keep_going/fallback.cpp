@@ -148,6 +148,8 @@ bool try_or_repair(Call& call, bool may_take_over) {
         throw;
       if (is_onednn(error)) {
         keep_text(call, error, error.what(), thrown);
+      } else if (is_kernels_refusal(error, &thrown.type, &thrown.message)) {
+        thrown.exception = std::current_exception();
       } else if (call.below.has(c10::DispatchKey::Python) && thrown.python.take()) {
         thrown.exception = std::current_exception();
         thrown.message = thrown.python.message();

@@ -71,9 +71,7 @@ class Gil {
   int state_ = 0;
 };
 
-bool is_refusal(const Object* type) {
-  if (!type) return false;
-  const std::string name = python::type_name(type);
+bool is_refusal(const std::string& name) {
   return name == "RuntimeError" || name == "TypeError" || name == "ValueError" ||
          name == "NotImplementedError";
 }
@@ -211,7 +209,7 @@ bool PythonError::take() {
   if (!gil) return false;
   Object* parts[3] = {nullptr, nullptr, nullptr};
   python::api.PyErr_Fetch(&parts[0], &parts[1], &parts[2]);
-  if (!is_refusal(parts[0])) {
+  if (!parts[0] || !is_refusal(python::type_name(parts[0]))) {
     python::api.PyErr_Restore(parts[0], parts[1], parts[2]);
     return false;
   }
@@ -238,6 +236,16 @@ PythonError::~PythonError() {
   if (!gil) return;
   for (void* part : parts_)
     if (part) python::api.Py_DecRef(static_cast<Object*>(part));
+}
+
+bool is_kernels_refusal(const std::exception& error, std::string* type, std::string* message) {
+  if (std::strcmp(typeid(error).name(), "N8pybind1117error_already_setE") != 0) return false;
+  const std::string text = error.what();  // TYPE: MESSAGE, and then where
+  const size_t colon = text.find(": ");
+  if (colon == std::string::npos || !is_refusal(text.substr(0, colon))) return false;
+  *type = text.substr(0, colon);
+  *message = text.substr(colon + 2, text.find("\n\nAt:") - colon - 2);
+  return true;
 }
 
 void install_python_side(ThreadState* state) {

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <atomic>
+#include <exception>
 #include <string>
 
 #include "tracer/keep_going/call.h"
@@ -36,6 +37,10 @@ class PythonError {
   void* parts_[3] = {nullptr, nullptr, nullptr};
   std::string message_, type_;
 };
+
+// What a kernel in Python raised, as torch.library.custom_op registers one: pybind11 has it then,
+// and the error indicator is empty. False where a dtype cannot be the reason.
+bool is_kernels_refusal(const std::exception& error, std::string* type, std::string* message);
 
 extern std::atomic<int> python_side_missing;  // attempts left
 inline bool python_side_is_missing() {

@@ -195,7 +195,9 @@ bool call_with(Call& call, const Arguments& given, c10::ScalarType dtype) {
   } catch (const c10::Error&) {
     return false;
   } catch (const std::exception& error) {
-    if (is_onednn(error) || (call.below.has(c10::DispatchKey::Python) && refusal.take()))
+    std::string type, message;
+    if (is_onednn(error) || is_kernels_refusal(error, &type, &message) ||
+        (call.below.has(c10::DispatchKey::Python) && refusal.take()))
       return false;
     throw;
   }

@@ -142,6 +142,26 @@ def python_side():
     torch.jit.script(nn.Sequential(nn.LSTM(4, 4)))(torch.randn(2, 1, 4))  # which compiles the source of what we replaced
 
 
+def custom():
+    """An op whose kernel is Python's; what it says of sizes stays what it is."""
+    @torch.library.custom_op("of_programs::scale", mutates_args=())
+    def scale(x: torch.Tensor, weight: torch.Tensor) -> torch.Tensor:
+        if x.shape[-1] != weight.shape[0]:
+            raise RuntimeError("sizes differ")
+        if x.dtype != weight.dtype:
+            raise RuntimeError("expected scalar type Float but found Half")
+        return x * weight
+
+    x = torch.ones(2, 3)
+    assert scale(x, torch.ones(3).half()).dtype == torch.float32  # <- custom
+    try:
+        scale(x, torch.ones(4).half())
+    except RuntimeError as error:
+        assert str(error) == "sizes differ", error
+    else:
+        raise AssertionError("it was let through")
+
+
 def told_once():
     """Exceptions that are no matter of dtypes, and those that the program expects, stay what they are."""
     for operands in ((torch.ones(2, 3), torch.ones(2, 3).half()), (torch.ones(2, 3).half(), torch.ones(2, 3).half())):
