@@ -115,6 +115,7 @@ static Environment tracer_environment(const TraceCommand& command, const RunFold
   if (!command.health.empty()) options.push_back(health_option(command.health));
   if (command.keep_going) options.push_back("keep-going");
   if (command.nudge) options.push_back("nudge");
+  if (command.seed >= 0) options.push_back(fmt::format("seed={}", command.seed));
   if (command.timeline > 0) options.push_back(fmt::format("timeline={}", command.timeline));
   if (command.fix) options.push_back("fix");
   if (command.record_draws) options.push_back("record-draws");
@@ -340,6 +341,13 @@ static std::function<int()> set_up(Options& options) {
       "cast the operands of an op that fails for its dtypes, report it, and go on, so that one run "
       "shows all of them; the results are not valid from then on");
   keep_going.excludes(steady);
+  options
+      .add(
+          "--seed", command->seed,
+          "seed torch's random numbers on the CPU, unless the program does, so that two runs of it "
+          "can be compared")
+      .type("N")
+      .range(0, 1 << 30);
   options
       .add_flag("--nudge", command->nudge,
                 "change the last bits of the random numbers that the program draws on the CPU: "

@@ -28,6 +28,7 @@ struct TraceCommand {
   std::string replay;  // the folder of a run
   bool no_report = false;
   bool nudge = false;
+  int seed = -1;  // none
   bool discard_writes = false;
   bool discard_all = false;  // wherever it writes to
   bool cure = false;

@@ -81,7 +81,7 @@ class Attempt {
     for (const auto& [name, value] : program.environment) set_variable(environment, name, value);
     std::vector<std::string> command = {own_executable()};
     if (program.under.empty()) {
-      command.insert(command.end(), {"trace", "--check-values"});
+      command.insert(command.end(), {"trace", "--check-values", "--seed", "0"});
       if (why_writes_stay_.empty()) command.push_back("--discard-writes");
     } else {
       command.insert(command.end(), program.under.begin(), program.under.end());

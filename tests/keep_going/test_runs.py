@@ -236,5 +236,22 @@ class Nudged(Runs):
         self.assertIn("--nudge requires --keep-going", done.said)
 
 
+class Seeded(Runs):
+    def drawn(self, code, *options):
+        done = self.traced_command([self.interpreter, "-c", f"import torch{code}; print(torch.rand(6), torch.nn.Linear(3, 2).weight)"],
+                                   options)
+        self.assertEqual(done.status, 0, done.err)
+        return done.out
+
+    def test_two_runs_draw_the_same_numbers(self):
+        first = self.drawn("", "--seed", "3")
+        self.assertEqual(first, self.drawn("", "--seed", "3"))
+        self.assertNotEqual(first, self.drawn("", "--seed", "4"))
+        self.assertNotEqual(first, self.drawn(""))
+
+    def test_a_program_s_own_seed_stays(self):
+        self.assertEqual(self.drawn("; torch.manual_seed(7)", "--seed", "3"), self.drawn("; torch.manual_seed(7)"))
+
+
 if __name__ == "__main__":
     unittest.main()

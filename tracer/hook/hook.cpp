@@ -90,6 +90,8 @@ void read_options(const char* options) {
   tracer.options.fix = has_option(options, "fix");
   tracer.options.keep_going = tracer.options.fix || has_option(options, "keep-going");
   tracer.options.nudge = has_option(options, "nudge");
+  tracer.options.seeds = std::strstr(options, "seed=") != nullptr;
+  tracer.options.seed = number_of_option(options, "seed");
   tracer.options.draws = keep_going::read_draw_options(options);
   tracer.options.in_float = keep_going::read_in_float(options);
   tracer.options.pretended = has_option(options, "pretended");
@@ -145,6 +147,17 @@ void compute_the_last() {
   if (!state || !is_more_to_do()) return;
   wait_for_samples();
   compute_arrived(state);
+}
+
+// The first op is about to run. What the program has seeded itself stays: a seed that nobody gave
+// is 64 random bits, and one that a person writes is none of these.
+void seed_random_numbers() {
+  constexpr uint64_t kLargestByHand = uint64_t{1} << 53;
+  at::Generator generator = at::globalContext().defaultGenerator(at::kCPU);
+  const std::lock_guard<std::mutex> lock(generator.mutex());
+  if (generator.current_seed() <= kLargestByHand) return;
+  const int rank = rank_of_process();  // ranks drew different numbers
+  generator.set_current_seed(tracer.options.seed + static_cast<uint64_t>(rank < 0 ? 0 : rank));
 }
 
 void start_python() {
@@ -251,6 +264,7 @@ extern "C" __attribute__((visibility("default"))) int dtypecheck_hook_start(
     write_facts_at_start();
     tracer.data_worker = python::in_data_worker();
     start_looking();
+    if (tracer.options.seeds) seed_random_numbers();
   } catch (const std::exception& error) {
     stage1->complain(error.what());
     return 1;

@@ -22,8 +22,10 @@ struct Options {
   bool health = false;      // numbers of modules over the run
   bool keep_going = false;  // with fix as well: both stand in the dispatcher
   bool fix = false;
-  bool draws = false;           // random numbers are recorded, or another run's are given
-  bool in_float = false;        // some modules compute in Float
+  bool draws = false;     // random numbers are recorded, or another run's are given
+  bool in_float = false;  // some modules compute in Float
+  bool seeds = false;     // torch's random numbers on the CPU are seeded with `seed`
+  uint32_t seed = 0;
   bool nudge = false;           // with keep_going: drawn numbers are off in their last bits
   bool pretended = false;       // on a GPU that computes nothing
   uint32_t most_steps = 0;      // the program is ended after so many; 0: it is not
