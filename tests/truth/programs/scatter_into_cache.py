@@ -1,5 +1,5 @@
-# What is written into keeps its dtype: the new rows are cast, not the cache.
-# EXPECT-CURE rows.to(
+# What is written into keeps its dtype: the new rows are made in it, not the cache in theirs.
+# EXPECT-CURE torch.rand(2, 4, dtype=cache.dtype)
 import torch
 
 cache = torch.zeros(6, 4, dtype=torch.bfloat16)

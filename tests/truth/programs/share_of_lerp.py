@@ -1,5 +1,5 @@
 # The weight of lerp is no layer's: it came out of NumPy, and the two ends are right.
-# EXPECT-CURE w.expand_as(first).to(first.dtype)
+# EXPECT-CURE torch.from_numpy(np.linspace(0, 1, 4)).to(torch.float32)
 import numpy as np
 import torch
 

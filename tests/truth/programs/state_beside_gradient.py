@@ -1,5 +1,6 @@
-# An optimizer's state was made in Float, and two lines mix it with a gradient in BFloat16.
-# EXPECT-CURE torch.zeros_like(p, dtype=torch.bfloat16)
+# An optimizer's state was asked for in Float, and two lines mix it with a gradient in BFloat16.
+# EXPECT-CURE torch.lerp(p.grad.to(m.dtype), m, 0.9)
+# EXPECT-CURE m.lerp_(p.grad.to(m.dtype), 0.01)
 import torch
 import torch.nn as nn
 

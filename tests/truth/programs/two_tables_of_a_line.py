@@ -1,5 +1,6 @@
-# Two tables in Double raise two products of a line: to cast one leaves the sum in Double. Two layers read it.
-# EXPECT-CURE x = x.to(torch.float32)
+# Two tables in Double raise two products of a line: to cast one leaves the sum in Double. Two layers read it, so
+# that it is cast where the model is called.
+# EXPECT-CURE .to(next(net.parameters()).dtype)).dtype)
 import numpy as np
 import torch
 import torch.nn as nn
