@@ -47,13 +47,19 @@ inline Dtype precision_in(std::string_view value) {
   return Dtype::kUndefined;
 }
 
-// "--full-bf16", "pure_fp16", "precision=16-true": 16-bit weights, and not only arithmetic.
+// "--full-bf16", "pure_fp16", "precision=16-true": 16-bit weights, and not only arithmetic. So do
+// "--dtype bfloat16" and "--precision bf16" where the weights have 16 bits, and no "--bf16".
 inline bool asks_for_low_weights(std::string_view option) {
   const auto is_same = [](char a, char b) { return (a == '-' ? '_' : a) == (b == '-' ? '_' : b); };
+  const auto has = [&](std::string_view word) {
+    return std::search(option.begin(), option.end(), word.begin(), word.end(), is_same) !=
+           option.end();
+  };
+  const bool names_any = (has("dtype") || has("precision")) && !has("mixed") && !has("amp");
   return std::any_of(std::begin(kPrecisionWords), std::end(kPrecisionWords), [&](const auto& one) {
-    return one.use == PrecisionUse::kWeights &&
-           std::search(option.begin(), option.end(), one.word.begin(), one.word.end(), is_same) !=
-               option.end();
+    const bool is_low = (dtype_bit(one.dtype) & kLowPrecisionBits) != 0;
+    return has(one.word) && is_low &&
+           (one.use == PrecisionUse::kWeights || (names_any && one.use == PrecisionUse::kAny));
   });
 }
 

@@ -209,6 +209,27 @@ bool is_asked_for(const Run& run, const OpCall& call, const Operand& operand, bo
          ((facts & ops::kFactory) != 0 && source.maker->scalar("dtype") != nullptr);
 }
 
+// A line raises 16 bits to compute in Float, or data to the Double of its model, and would no more.
+bool takes_back_raise(const Run& run, const Cure& cure) {
+  const OpCall* cast = run.call(cure.call);
+  if (cure.kind != CureKind::kCastResult || cast == nullptr || cast->operands.empty() ||
+      (ops::facts_of(cast->op) & ops::kCast) == 0)
+    return false;
+  const DtypeSet given = cast->operands.front().dtypes;
+  if (cast->result_dtype() == Dtype::kFloat)
+    return kLowPrecision.contains(cure.dtype) && given.within(kLowPrecision);
+  // A run that died before it called the model has cast it.
+  const auto has_model_in_double = [](const OpCall& call) {
+    return std::any_of(call.operands.begin(), call.operands.end(), [&](const Operand& operand) {
+      const bool is_cast = call.site.phase == Phase::kLoad && operand.is_leaf &&
+                           operand.requires_grad && call.result_dtype() == Dtype::kDouble;
+      return is_cast || (is_parameter(operand) && operand.dtypes == DtypeSet(Dtype::kDouble));
+    });
+  };
+  return cast->result_dtype() == Dtype::kDouble && given == DtypeSet(cure.dtype) &&
+         std::any_of(run.calls.begin(), run.calls.end(), has_model_in_double);
+}
+
 // Where an op refuses a mix: it casts what was loaded in more digits, or made so where a line asks
 // for them, and no layer in fewer reads that; nobody means Double beside a model in Float. Or it
 // takes fewer digits back that a line asks for, beside what has the default's.
@@ -281,7 +302,7 @@ std::vector<Candidate> Candidates::of(const Node& node, const Finding& goal) con
   note_places(node.run(), goal, all);
   for (Candidate& one : all) {
     const auto& [finding, cure] = one.parts.front();
-    one.overrides = overrides(node.run(), *finding, *cure);
+    one.overrides = overrides(node.run(), *finding, *cure) || takes_back_raise(node.run(), *cure);
   }
   add_settings(node, all);
   const bool is_lone = has_lone_trained_low_parameter(node, goal);

@@ -281,7 +281,9 @@ class Site:
         name = operand.strip("_")
         is_left, is_right = name in ("self", "input", "tensor"), name in ("other", "mat2", "tensor2", "vec", "exponent")
         if operation and is_left != is_right:
-            return [operation[0] if is_left != (op.strip("_") == "rsub") else operation[1]]
+            first = is_left != (op.strip("_") == "rsub")
+            chosen, beside = operation[:2] if first else reversed(operation[:2])
+            return [chosen if may_be_tensor(chosen) else beside]  # 1e-10 + x is add(x, 1e-10)
         return self.in_subscript(nodes, op.strip("_"), operand) or self.variable_read(nodes, op, operand)
 
     def raised_here(self, op):

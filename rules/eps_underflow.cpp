@@ -124,7 +124,6 @@ op aten::_foreach_add_.Scalar self=BFloat16[4,320]!out, scalar:=1e-08 at train.p
 )"},
     .check = check,
     .judges_source = true,
-    .loses_steps = true,
 };
 
 }  // namespace dtypecheck::rules

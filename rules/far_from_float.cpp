@@ -91,6 +91,7 @@ Rounding rounded_by(const RunIndex& index, const OpCall& call) {
     if (is_low && (is_cast || is_made)) return reached[next];
     if (is_cast && dtype == Dtype::kFloat && in_float.op == nullptr) in_float = reached[next];
     for (const Operand& operand : at->operands) {
+      if (operand.requires_grad && is_weight(operand)) continue;
       const OpCall* made = index.run().call(operand.origin);
       if (made != nullptr && seen.insert(made->id).second) reached.push_back({made, at});
     }

@@ -231,11 +231,18 @@ class Promotions {
     if (!index_.promotes(call) || !is_candidate(call)) return false;
     const Promotion found = promotion_of(call);
     if (found.low == nullptr || found.wide == nullptr) return false;
+    if (width(*found.wide) == 3 && is_in_double(call.process)) return false;
     if (led_to_refusal_.contains(call.id)) return true;
     if (call.inexact) return false;  // far-from-float says what to raise
     return is_called_by_program(call) && !is_in_autocast(call) && is_substantial(found, call) &&
            !is_data_preparation(call, found) && !ends_in_loss(index_, call) &&
            !cast_back_.holds(call, found.low->dtypes);
+  }
+
+  // The model computes in Double: what is raised to it is what was left behind.
+  bool is_in_double(uint32_t process) const {
+    return index_.has_parameters_in(process, Dtype::kDouble) &&
+           !index_.has_parameters_in(process, Dtype::kFloat);
   }
 
   // The earlier promotion that made a wide operand of this call wide. The result inherits it.

@@ -67,6 +67,7 @@ bool CureProposer::is_named(const OpCall& call) const {
 }
 
 // "torch.einsum(…)", "F.conv2d(…)": the line itself calls the op, or the one that it is inside of.
+// So does "x.mean()" of a module's hook, where the line does not call the module.
 bool CureProposer::calls_function(const OpCall& call) const {
   const OpCall* outer = &call;
   for (const OpCall* parent = outer; parent != nullptr; parent = index_.run().call(outer->parent)) {
@@ -74,9 +75,16 @@ bool CureProposer::calls_function(const OpCall& call) const {
     outer = parent;
   }
   const std::string line = line_of(call);
-  return std::any_of(std::begin(kFunctions), std::end(kFunctions), [&](const char* module) {
-    return line.find(fmt::format("{}.{}(", module, outer->short_op())) != std::string::npos;
-  });
+  const auto has_call_of = [&](std::string_view name) {
+    return line.find(fmt::format("{}(", name)) != std::string::npos;
+  };
+  const std::string_view module = call.site.module;
+  return std::any_of(std::begin(kFunctions), std::end(kFunctions),
+                     [&](const char* of) {
+                       return has_call_of(fmt::format("{}.{}", of, outer->short_op()));
+                     }) ||
+         (has_call_of("." + outer->short_op()) && !is_in_forward(call.site.line) &&
+          !has_call_of(module.substr(module.rfind('.') + 1)));
 }
 
 // The tensor was not made by an op inside of the module, so that what it is called with decides.

@@ -330,6 +330,10 @@ const RunIndex::ParameterDtypes& RunIndex::parameters() const {
   }
   for (const OpCall& call : run_.calls) {
     for (const Operand& operand : call.operands) {
+      // Of a model that was cast and not called yet.
+      const bool is_cast = call.site.phase == Phase::kLoad && operand.is_leaf &&
+                           operand.requires_grad && has(call, ops::kCast) && call.result_dtype();
+      if (is_cast) all.read_in.emplace(call.process, *call.result_dtype());
       if (!is_parameter(operand) || !operand.is_floating()) continue;
       if (of_losses.contains({call.process, operand.parameter})) continue;
       const std::optional<Dtype> dtype = operand.dtypes.single();

@@ -54,10 +54,13 @@ TEST_CASE("settings spell 16 bits in many ways") {
     CHECK(precision_in(brain) == Dtype::kBFloat16);
   for (const char* none : {"", "no", "fp32", "32", "160", "fp160", "float", "vit-b-16", "halfway"})
     CHECK(precision_in(none) == Dtype::kUndefined);
-  for (const char* weights : {"--full-bf16", "precision=bf16-true", "--pure_fp16=True"})
+  for (const char* weights :
+       {"--full-bf16", "precision=bf16-true", "--pure_fp16=True", "--dtype bfloat16",
+        "--precision bf16", "--model_weight_dtype=float16"})
     CHECK(asks_for_low_weights(weights));
   for (const char* other :
-       {"--bf16", "precision=16-mixed", "amp_bf16", "--full_precision", "--full"})
+       {"--bf16", "precision=16-mixed", "amp_bf16", "--full_precision", "--full",
+        "--mixed_precision bf16", "--amp-dtype bfloat16", "--dtype float32"})
     CHECK_FALSE(asks_for_low_weights(other));
 }
 
