@@ -139,14 +139,30 @@ bool was_lowered_for_others(const Run& run, const OpCall& origin, const Finding&
          call != nullptr && !reads_parameter(*call);
 }
 
-// It reads nothing else in Double, so that it would read Float as well; and gradients follow.
-bool is_double_for_this_alone(const OpCall& call, const OpCall& origin) {
+// Its numbers were computed, in Double, of what the origin made.
+bool comes_of(const Run& run, const Operand& operand, const OpCall& origin) {
+  constexpr size_t kMostFollowed = 256;
+  std::vector<OpCallId> reached = {operand.origin};
+  std::set<OpCallId> seen;
+  for (size_t next = 0; next < reached.size() && next < kMostFollowed; ++next) {
+    if (reached[next] == origin.id) return true;
+    const OpCall* call = run.call(reached[next]);
+    if (call == nullptr || call->result_dtype() != Dtype::kDouble) continue;
+    for (const Operand& read : call->operands)
+      if (seen.insert(read.origin).second) reached.push_back(read.origin);
+  }
+  return false;
+}
+
+// It reads nothing else in Double but what comes of it, so that it would read Float as well; and
+// gradients follow.
+bool is_double_for_this_alone(const Run& run, const OpCall& call, const OpCall& origin) {
   const bool follows = call.site.phase == Phase::kBackward || call.site.phase == Phase::kOptimizer;
   return origin.result_dtype() == Dtype::kDouble &&
          (follows ||
           std::none_of(call.operands.begin(), call.operands.end(), [&](const Operand& operand) {
             return operand.dtypes.contains(Dtype::kDouble) && !operand.is_wrapped_number &&
-                   operand.origin != origin.id;
+                   !comes_of(run, operand, origin);
           }));
 }
 
@@ -171,7 +187,8 @@ bool is_needed(const Run& run, const OpCall& origin, const Finding& goal, Dtype 
     return call.outcome == Outcome::kReturned && call.parent == kNoOpCall &&
            !ops::takes_no_values(call.op) && !(call.site.line == goal.site.line) &&
            !(call.site.line == origin.site.line) && !on_the_way.contains(call.id) &&
-           !is_double_for_this_alone(call, origin) && !would_rather_read(call, origin, wanted) &&
+           !is_double_for_this_alone(run, call, origin) &&
+           !would_rather_read(call, origin, wanted) &&
            std::any_of(call.operands.begin(), call.operands.end(), reads);
   });
 }

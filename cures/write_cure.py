@@ -667,8 +667,11 @@ def cast_inverted(site):
 
 
 def dtypes_given(nodes):
-    """(call, keyword) of the dtypes that calls are given: dtype=, param_dtype=."""
-    return [(n, k) for n in calls_in(nodes) for k in n.keywords if (k.arg or "").endswith("dtype")]
+    """(call, keyword) of the dtypes that calls are given: dtype=, param_dtype=; of to(device, dtype) the second argument."""
+    named = [(n, k) for n in calls_in(nodes) for k in n.keywords if (k.arg or "").endswith("dtype")]
+    placed = [(n, ast.keyword(arg="dtype", value=n.args[1])) for n in calls_in(nodes)
+              if isinstance(n.func, ast.Attribute) and n.func.attr == "to" and len(n.args) == 2]
+    return named + placed
 
 
 def dtype_argument(site):

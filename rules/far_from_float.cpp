@@ -208,11 +208,23 @@ Dtype source_of(const OpCall& cast) {
                                : cast.operands.back().dtypes.single().value_or(Dtype::kFloat);
 }
 
+// Fractions that a cast to integers cuts off: a weight that is cast to what another is stored in.
+std::vector<Cure> kept_floating(const CureProposer& propose, const OpCall& cast) {
+  if (!is_users_own(cast.site) || is_in_cpp(cast)) return {};
+  std::vector<Cure> cures = {propose.rewrite(cast, Dtype::kFloat, "no dtype",
+                                             "leave the dtype out of the cast to integers")};
+  if (auto cure = propose.cast_result(cast, Dtype::kFloat)) cures.push_back(*std::move(cure));
+  return cures;
+}
+
 // The op alone, or the cast that rounded left to what reads the result: that casts it.
 std::vector<Cure> moved(const RunIndex& index, const JudgeOptions& options, const OpCall& call,
                         const Rounding& rounding) {
   const CureProposer propose(index, options);
   const OpCall* rounded = rounding.op;
+  const bool is_cut = index.has(call, ops::kCast) && kIntegral.contains(*call.result_dtype()) &&
+                      !call.operands.empty() && call.operands.front().is_floating();
+  if (is_cut) return kept_floating(propose, call);
   if (rounded == nullptr) return propose.compute_in_float(call);
   const Dtype source = source_of(*rounded);
   const bool is_constructed = propose.line_of(*rounded).find("Tensor(") != std::string::npos;

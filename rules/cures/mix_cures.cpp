@@ -51,6 +51,7 @@ class MixCures {
     }
     cast_drawn();
     cast_all_odd();
+    at_caller();
     if (mix_.odd.is_computed && !is_users_own(call_.site)) {
       open_autocast();
     } else {
@@ -333,6 +334,17 @@ class MixCures {
       if (rest != nullptr && rest->dtypes == DtypeSet(wanted))
         add(propose_.ask_otherwise(promotion, *rest));
     }
+  }
+
+  // What one module computed and another, which its forward() calls, reads beside weights: the one
+  // knows its input's dtype, and the other is called elsewhere as well.
+  void at_caller() {
+    const OpCall* made = index_.run().call(mix_.odd.operand->origin);
+    const bool is_callers = made != nullptr && made != source_.maker && !mix_.odd.is_parameter() &&
+                            is_in_forward(made->site.line) && is_in_forward(call_.site.line) &&
+                            made->site.line.function != call_.site.line.function;
+    if (is_callers && mix_.other.is_parameter() && !index_.has(*made, ops::kCast))
+      add(propose_.cast_result(*made, mix_.other.dtype));
   }
 
   const ProvenanceStep* step_of(const Operand& from) const {
