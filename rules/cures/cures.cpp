@@ -6,6 +6,7 @@
 #include <cctype>
 
 #include "core/follow_links.h"
+#include "platform/text.h"
 #include "rules/engine/formatting.h"
 
 namespace dtypecheck::rules {
@@ -75,16 +76,24 @@ bool CureProposer::calls_function(const OpCall& call) const {
     outer = parent;
   }
   const std::string line = line_of(call);
-  const auto has_call_of = [&](std::string_view name) {
-    return line.find(fmt::format("{}(", name)) != std::string::npos;
-  };
-  const std::string_view module = call.site.module;
-  return std::any_of(std::begin(kFunctions), std::end(kFunctions),
-                     [&](const char* of) {
-                       return has_call_of(fmt::format("{}.{}", of, outer->short_op()));
-                     }) ||
-         (has_call_of("." + outer->short_op()) && !is_in_forward(call.site.line) &&
-          !has_call_of(module.substr(module.rfind('.') + 1)));
+  return std::any_of(std::begin(kFunctions), std::end(kFunctions), [&](const char* module) {
+    return line.find(fmt::format("{}.{}(", module, outer->short_op())) != std::string::npos;
+  });
+}
+
+// False for a line of a method that the module has of a base class, or of a hook, which names no
+// part of the module's path: "x.mean()", "labels[last] = ids[last]". Of "layers.0" a loop has
+// another name.
+bool CureProposer::may_call_module(const OpCall& call) const {
+  const std::string line = line_of(call);
+  if (line.empty() || is_in_forward(call.site.line)) return true;
+  for (std::string_view rest = call.site.module; !rest.empty();) {
+    const std::string_view name = next_piece(rest, '.');
+    if (name.empty() || std::isdigit(static_cast<unsigned char>(name.front()))) return true;
+    for (const char* use : {"(", "."})
+      if (line.find(fmt::format("{}{}", name, use)) != std::string::npos) return true;
+  }
+  return false;
 }
 
 // The tensor was not made by an op inside of the module, so that what it is called with decides.
@@ -112,8 +121,8 @@ bool CureProposer::takes_other_floats(const OpCall& call, std::string_view modul
 std::optional<Cure> CureProposer::cast_operand(const OpCall& call, const Operand& operand,
                                                Dtype dtype, const std::string& noun) const {
   const Site& site = call.site;
-  const bool is_module =
-      !site.module.empty() && !is_inside(site) && !calls_function(call) && !is_of_own_frame(call);
+  const bool is_module = !site.module.empty() && !is_inside(site) && !calls_function(call) &&
+                         !is_of_own_frame(call) && may_call_module(call);
   // In a library there is no line of the user's to cast it at, but one that calls the module.
   if (!is_module && !is_users_own(site) && site.line.known()) return std::nullopt;
   if (!is_module) {

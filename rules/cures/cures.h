@@ -116,6 +116,7 @@ class CureProposer {
   bool is_float_under_autocast(const OpCall& call) const;
   bool has_frozen(const OpCall& call, const std::string& module) const;
   bool calls_function(const OpCall& call) const;
+  bool may_call_module(const OpCall& call) const;
   bool is_from_outside(const OpCall& call, const Operand& operand, std::string_view module) const;
   bool takes_other_floats(const OpCall& call, std::string_view module, Dtype dtype) const;
 
