@@ -275,9 +275,12 @@ class Searcher {
     Judgement judged = judge_.judge(node, goal, next, is_setting);
     // A change on top of another may have brought back what that had cured.
     const auto [first, first_goal] = begun_;
-    if (judged.verdict == Verdict::kProven && first_goal != &goal &&
-        Judge::is_left(*first, *first_goal, next))
-      judged = {Verdict::kRefuted, Reason::kStill, "again there: " + described(*first_goal)};
+    if (judged.verdict == Verdict::kProven && first_goal != &goal)
+      if (const Finding* left = Judge::left_of(*first, *first_goal, next))
+        judged = has_further_cause(*first_goal, *left)
+                     ? Judgement{Verdict::kCures, Reason::kFurther, "then " + described(*left)}
+                     : Judgement{Verdict::kRefuted, Reason::kStill,
+                                 "again there: " + described(*first_goal)};
     if (judged.verdict == Verdict::kProven) {
       const std::string broken = broken_mode(next.patch);
       if (!broken.empty()) judged = {Verdict::kRefuted, Reason::kMode, broken};

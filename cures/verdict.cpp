@@ -105,6 +105,12 @@ bool makes_non_finite(const Finding& finding) {
 
 }  // namespace
 
+bool has_further_cause(const Finding& goal, const Finding& left) {
+  return left.rule == rules::far_from_float.doc.id && !left.cures.empty() &&
+         std::none_of(goal.cures.begin(), goal.cures.end(),
+                      [&](const Cure& cure) { return cure.where == left.cures.front().where; });
+}
+
 std::map<std::string, DtypeSet> trained_parameters(const Run& run) {
   std::map<std::string, DtypeSet> dtypes;
   for (const OpCall& call : run.calls) {
@@ -160,10 +166,12 @@ bool Judge::came_with_data(const Run& run, const Finding& finding) const {
          });
 }
 
-bool Judge::is_left(const Node& node, const Finding& goal, const Node& next) {
+const Finding* Judge::left_of(const Node& node, const Finding& goal, const Node& next) {
   const auto& findings = next.trial->findings;
-  return std::any_of(findings.begin(), findings.end(),
-                     [&](const Finding& finding) { return is_still(node, goal, next, finding); });
+  const auto left = std::find_if(findings.begin(), findings.end(), [&](const Finding& finding) {
+    return is_still(node, goal, next, finding);
+  });
+  return left == findings.end() ? nullptr : &*left;
 }
 
 Judgement Judge::judge(const Node& node, const Finding& goal, const Node& next, bool is_setting) {
@@ -172,6 +180,8 @@ Judgement Judge::judge(const Node& node, const Finding& goal, const Node& next, 
   if (trial.recorded.run.calls.empty())
     return {Verdict::kNotTried, Reason::kNoRun, "nothing was recorded: " + trial.last_words};
   for (const Finding& finding : trial.findings) {
+    if (is_still(node, goal, next, finding) && has_further_cause(goal, finding))
+      return {Verdict::kCures, Reason::kFurther, "then " + described(finding)};
     if (is_still(node, goal, next, finding))
       return {Verdict::kRefuted, Reason::kStill, "still there: " + described(finding)};
   }

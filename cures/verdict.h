@@ -17,6 +17,8 @@ namespace dtypecheck::cures {
 std::map<std::string, DtypeSet> trained_parameters(const Run& run);
 bool has_autocast(const Run& run);
 bool is_refusal(const Run& run, const Finding& finding);
+// Numbers were rounded at two places, and what was said of the one is said of the other now.
+bool has_further_cause(const Finding& goal, const Finding& left);
 // A change above a line moves it.
 bool is_near(const SourceLine& a, const SourceLine& b);
 
@@ -39,8 +41,8 @@ class Judge {
 
   // A NaN that no op made, which all runs were given.
   bool came_with_data(const Run& run, const Finding& finding) const;
-  // The finding of the node is there again, or still.
-  static bool is_left(const Node& node, const Finding& goal, const Node& next);
+  // What is there again, or still, of the finding of the node; null where nothing is.
+  static const Finding* left_of(const Node& node, const Finding& goal, const Node& next);
   // `next` is the node with the change.
   Judgement judge(const Node& node, const Finding& goal, const Node& next, bool is_setting);
 

@@ -429,7 +429,8 @@ std::optional<Cure> CureProposer::keep_buffer(const OpCall& cast, const OpCall& 
   const bool lowered_module = index_.has(cast, ops::kCast) && is_users_own(cast.site) &&
                               cast.operands.size() == 1 && !cast.operands.front().requires_grad &&
                               cast.operands.front().dtypes.within(kFloating);
-  const bool is_own = is_users_own(reader.site) && is_inside(reader.site) &&
+  const bool is_own = is_users_own(reader.site) &&
+                      (is_inside(reader.site) || !may_call_module(reader)) &&
                       !is_of_class(cast.site.line, reader.site.module_class);
   if (!lowered_module || !is_own) return std::nullopt;
   return rewrite(reader, *cast.result_dtype(), "buffer kept",

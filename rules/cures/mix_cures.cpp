@@ -39,6 +39,7 @@ class MixCures {
     of_own_backward();
     add_region_again();
     if (source_.promotion != nullptr) at_promotion();
+    at_last_promotion();
     of_changed_parameter();
     of_parameter_in_double();
     of_attribute(call_, *mix_.odd.operand, /*is_sure=*/true);
@@ -345,6 +346,18 @@ class MixCures {
                             made->site.line.function != call_.site.line.function;
     if (is_callers && mix_.other.is_parameter() && !index_.has(*made, ops::kCast))
       add(propose_.cast_result(*made, mix_.other.dtype));
+  }
+
+  // What is computed in Float on purpose, and meets the model's dtype at a line further on.
+  void at_last_promotion() {
+    const auto last =
+        std::find_if(source_.steps.begin(), source_.steps.end(), [&](const ProvenanceStep& step) {
+          return step.call != nullptr && step.from != nullptr && index_.promotes(*step.call);
+        });
+    const bool is_further = last != source_.steps.end() && last->call != source_.promotion &&
+                            is_users_own(last->call->site) && !is_parameter(*last->from);
+    if (is_further)
+      add(propose_.cast_operand(*last->call, *last->from, mix_.other.dtype, noun_of(*last->from)));
   }
 
   const ProvenanceStep* step_of(const Operand& from) const {
