@@ -653,6 +653,14 @@ def cast_gradient(site):
     return [edits, *site.casts(statement.value)[-1:]]
 
 
+def cast_gradient_read(site):
+    """grad = p.grad in the optimizer's class, of which all is computed that its states meet."""
+    around = site.class_around()
+    read = [n for n in ast.walk(around or site.source.tree) if isinstance(n, ast.Assign) and isinstance(n.targets[0], ast.Name)
+            and isinstance(n.value, ast.Attribute) and n.value.attr == "grad"]
+    return site.casts(only(read, "one line that reads the gradient").value)
+
+
 def cast_receiver(method):
     def change(site):
         call = site.one(lambda nodes: [n for n in calls_in(nodes) if isinstance(n.func, ast.Attribute) and n.func.attr == method],
@@ -1007,7 +1015,7 @@ def own_backward(site):
 
 
 REWRITES = {"lowest": lowest, "constructor": constructor, "not in place": not_in_place, "floating alone": floating_alone, "floor": floor, "^": exclusive_or, "~": invert,
-            "number": fit_number, "gradient": cast_gradient,
+            "number": fit_number, "gradient": cast_gradient, "gradient read": cast_gradient_read,
             "numpy": cast_receiver("numpy"), "requires_grad_": cast_receiver("requires_grad_"), "inverted": cast_inverted,
             "arguments": cast_arguments, "scaler": without_scaler, "dtype": dtype_argument, "dtype given": dtype_given, "dtype named": dtype_named, "no dtype": without_dtype,
             "asked": ask_otherwise, "region again": reopened, "region dtype": region_dtype,

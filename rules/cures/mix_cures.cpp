@@ -37,6 +37,7 @@ class MixCures {
     if (index_.has(call_, ops::kBackward) && of_forward_loss()) return std::move(cures_);
     if (ops::facts_of(call_.op) & ops::kLoss) raise_to_float(call_);
     of_own_backward();
+    of_gradient();
     add_region_again();
     if (source_.promotion != nullptr) at_promotion();
     at_last_promotion();
@@ -123,6 +124,21 @@ class MixCures {
     });
     if (was_in_region && call_.autocast.region_for(call_.device_type()) == nullptr)
       add_own_backward();
+  }
+  // An optimizer's states are Float, and all that it computes of a gradient meets them.
+  void of_gradient() {
+    const bool is_optimizers = call_.site.phase == Phase::kOptimizer && is_users_own(call_.site) &&
+                               !is_in_cpp(call_) && kLowPrecision.contains(mix_.odd.dtype) &&
+                               mix_.other.dtype == Dtype::kFloat && !mix_.odd.is_parameter() &&
+                               !mix_.other.is_parameter();
+    const bool is_of_gradient =
+        source_.is_gradient ||
+        std::any_of(source_.steps.begin(), source_.steps.end(), [](const ProvenanceStep& step) {
+          return step.call != nullptr && step.call->site.phase == Phase::kBackward;
+        });
+    if (is_optimizers && is_of_gradient)
+      add(propose_.rewrite(call_, Dtype::kFloat, "gradient read",
+                           "read the gradient in Float, for what is computed of it"));
   }
   void add_own_backward() {
     if (is_users_own(call_.site))
