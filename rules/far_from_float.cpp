@@ -270,8 +270,20 @@ std::vector<Cause> causes(const OpCall& call) {
   return found;
 }
 
+// Of numbers, not of one: which are the largest, or in which order they are.
+bool orders(const OpCall& call) {
+  const std::string op = call.short_op();
+  return op == "topk" || op == "sort" || op == "argsort";
+}
+
 std::string message_of(const OpCall& call, Dtype answer, bool is_lost) {
   const double from = call.inexact->from, to = call.inexact->to;
+  if (orders(call) && call.short_op() == "topk")
+    return fmt::format("{} chooses {} of {} numbers that it does not in Double", call.op,
+                       number(to), number(from));
+  if (orders(call))
+    return fmt::format("{} puts {} of {} numbers elsewhere than in Double", call.op, number(to),
+                       number(from));
   if (ops::facts_of(call.op) & ops::kCast) {
     if (kBeyond.contains(answer))
       return fmt::format("{} became {} in {}, and so did its neighbour", number(from), number(to),
@@ -352,11 +364,13 @@ void check(const OpCall& call, const RunIndex& index, Findings& out) {
   const bool falls = is_cast && kBeyond.contains(*dtype) && !call.operands.empty() &&
                      call.operands.back().dtypes.within(kWide);
   if (is_cast && !kIntegral.contains(*dtype) && !falls) return;
+  // Numbers of a model that computes in 16 bits are near each other by its authors' wish.
+  if (orders(call) && rounding_followed(index, call).op == nullptr) return;
   const bool is_lost = !std::isfinite(to);
   const bool is_count = call.short_op().find("unique") != std::string::npos;
   const bool arrives =
       call.inexact->arrival != Arrival::kUnknown && call.inexact->off >= kWorthSaying;
-  if (!is_lost && !is_answer && !is_count && !falls && !arrives &&
+  if (!is_lost && !is_answer && !is_count && !falls && !arrives && !orders(call) &&
       !(std::fabs(to - from) >= kWorthSaying * std::fabs(from)))
     return;
   const bool divides = ops::parse_op_name(call.op).base == "div";  // which the tracer judged

@@ -863,6 +863,59 @@ def loss_that_is_nearly_nothing():
     return 1 + loss.item() + logits.grad.norm()
 
 
+@reported("far-from-float", "a counter in 16 bits that wraps in one call of many")
+def counter_that_wraps_late():
+    seen = torch.tensor(32600, dtype=torch.int16 if MODE == "damaged" else torch.int64)
+    for _ in range(200):
+        seen += 1
+    return seen.double()
+
+
+@reported("far-from-float", "rapidsai/cuvs, neighbours by distances of rounded points")
+def neighbours_of_rounded_points():
+    torch.manual_seed(6)
+    points = torch.rand(64, 3) + 2
+    rounded = points.to(in_mode(torch.bfloat16, torch.float32))
+    inner = rounded @ rounded.t()
+    square = (rounded**2).sum(-1, keepdim=True)
+    nearest = (square - 2 * inner + square.t()).topk(6, largest=False)[1]
+    return torch.cdist(points, points).gather(1, nearest).mean()
+
+
+@reported("far-from-float", "ranks of scores that 16 bits make equal")
+def ranks_of_saturated_scores():
+    torch.manual_seed(7)
+    logits = torch.randn(8, 64) + 9
+    scores = torch.sigmoid(logits).to(in_mode(torch.float16, torch.float32))
+    ranked = torch.argsort(scores, dim=1, descending=True)
+    return logits.gather(1, ranked)[:, :8].mean()
+
+
+@reported(None, "experts and an order of numbers that rounding leaves near each other")
+def experts_of_rounded_scores():
+    torch.manual_seed(8)
+    scores = torch.randn(64, 8)
+    rounded = scores.to(in_mode(torch.bfloat16, torch.float32))
+    chosen = rounded.topk(2, dim=-1)[1]
+    return 1 + scores.gather(1, chosen).mean() + scores.gather(1, rounded.sort(dim=-1)[1])[:, -1].mean()
+
+
+@reported(None, "facebookresearch/DiT, a likelihood that no step of these needs")
+def likelihood_of_another_step():
+    """What is far off is read by a line that is called too often to be looked at each time, and thrown away."""
+    def mean(x):
+        return x.mean(1)
+
+    total = torch.zeros(())
+    at = torch.linspace(-3, 3, 64).view(4, 16).to(in_mode(torch.bfloat16, torch.float32))
+    for step in range(60):
+        width = torch.ones((), dtype=at.dtype) / 256
+        likelihood = mean(torch.log((torch.tanh(at + width) - torch.tanh(at - width)).clamp(min=1e-12)))
+        divergence, error = mean(at * at), mean(at.abs())
+        total = total + torch.where(torch.tensor(step < 0), likelihood.float(), (divergence + error).float()).mean()
+    return total
+
+
 if __name__ == "__main__":
     values.CASES = OWN
     values.main()

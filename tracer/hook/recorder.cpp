@@ -280,7 +280,9 @@ void on_op_start(ThreadState* state, const at::RecordFunction& fn) {
   if (frame.signature) mute_inner_calls(state, frame);
   if (op->reads_values || tracer.looks.load(std::memory_order_relaxed))
     look_at_inputs(state, frame, inputs);
-  if (frame.signature && may_have_shadow(frame, parent)) begin_shadow(state, frame, fn, inputs);
+  if (frame.signature &&
+      (may_have_shadow(frame, parent) || (!(parent && parent->op) && is_followed(frame, inputs))))
+    begin_shadow(state, frame, fn, inputs);
   if (tracer.options.values && frame.signature && (!parent || !parent->op))
     digest_operands(state, frame, inputs);
   if (tracer.options.health && frame.signature) note_health_operands(state, frame, inputs);

@@ -37,6 +37,7 @@ struct Damage {
   double from, to;
   uint32_t step;
   uint32_t rounded_at;
+  bool is_of_float = false;  // inside of a training: told where the loss is off by it
 };
 using Damages = std::vector<std::shared_ptr<Damage>>;
 
@@ -216,7 +217,9 @@ struct Shadow {
     const double least = values.numel() < kFewest ? kNumberOff : kEndOff;
     return !is_read && (!damages.empty() || has_grown(least));
   }
+  // What Float alone computes is not so rough by anybody's wish.
   bool has_grown(double least) const {
+    if (!growth.is_of_16_bits && std::isfinite(least)) least = kLossOff;
     return growth.at && !growth.is_near_zero && growth.by >= least / 2 && off >= least;
   }
 };
@@ -227,6 +230,7 @@ struct Shadows {
   size_t bytes = 0;
   uint64_t made = 0;
   std::atomic<size_t> damaged{0};  // that were ever kept; asked without the lock
+  std::atomic<size_t> open{0};     // of which nothing was computed yet; the same
 };
 Shadows* all_shadows = new Shadows;
 Shadows& shadows() { return *all_shadows; }
@@ -249,8 +253,10 @@ Tensor values_of(const Shadow& shadow, const Tensor& tensor) {
 }
 
 void report(const Damages& damages, const Arrived& arrived) {
+  const bool is_of_loss = arrived.as == Arrival::kLoss && arrived.off >= kLossOff;
   for (const auto& one : damages)
-    write_inexact(one->signature, one->from, one->to, one->step, one->rounded_at, arrived);
+    if (is_of_loss || !one->is_of_float)
+      write_inexact(one->signature, one->from, one->to, one->step, one->rounded_at, arrived);
 }
 
 // As it is now.
@@ -264,10 +270,23 @@ void report_kept(const Shadow& shadow) {
   report(shadow.damages.empty() ? grown : shadow.damages, {Arrival::kKept, shadow.off, 0});
 }
 
+// Whatever changes whether a shadow's damage is on its way.
+template <typename Change>
+void change(Shadow& shadow, const Change& how) {
+  const bool was_open = shadow.has_arrived();
+  how();
+  shadows().open += static_cast<size_t>(shadow.has_arrived()) - static_cast<size_t>(was_open);
+}
+
+void set_read(Shadow& shadow) {
+  change(shadow, [&] { shadow.is_read = true; });
+}
+
 void forget(const c10::StorageImpl* storage) {
   const auto found = shadows().of.find(storage);
   if (found == shadows().of.end()) return;
   report_kept(found->second);
+  set_read(found->second);
   shadows().bytes -= size_of(found->second);
   shadows().of.erase(found);
 }
@@ -281,6 +300,7 @@ void make_room() {
   if (shadows().bytes < kMostBytes) return;
   for (const auto& [storage, shadow] : shadows().of) report_kept(shadow);
   shadows().of.clear();
+  shadows().open = 0;
   shadows().bytes = 0;
 }
 
@@ -351,11 +371,13 @@ void keep_damaged(const Frame& frame, const Tensor& actual, const Tensor& values
   Shadow* shadow = keep_shadow(actual, values);
   if (!shadow) return report(call.carried, {Arrival::kLost, call.off, frame.signature->id});
   report_kept(*shadow);
-  shadow->rounded_at = rounded_by(call, frame);
-  shadow->damages = call.carried;
-  shadow->off = call.off;
-  shadow->is_read = false;
-  shadow->growth = call.growth;
+  change(*shadow, [&] {
+    shadow->rounded_at = rounded_by(call, frame);
+    shadow->damages = call.carried;
+    shadow->off = call.off;
+    shadow->is_read = false;
+    shadow->growth = call.growth;
+  });
   shadows().damaged += call.carried.empty() && !call.growth.at ? 0 : 1;
 }
 
@@ -778,7 +800,8 @@ bool is_wanted(ShadowCall& call, const Frame& frame, const c10::OperatorHandle& 
     if (call.is_narrowed || is_of_16_bits(to)) return true;
     call.is_beyond = is_beyond(source.toTensor(), to);
     if (call.is_beyond) return true;
-    if (to == at::kFloat && (from == at::kLong || from == at::kInt)) return true;  // sums of them
+    const bool is_of_more = from == at::kLong || from == at::kInt || from == at::kDouble;
+    if (to == at::kFloat && is_of_more) return true;  // sums of them, and what cancels of Double
   }
   const bool has_floats =
       any_tensor(op, inputs, [](const Tensor& tensor) { return tensor.is_floating_point(); });
@@ -853,10 +876,10 @@ void report_damaged(const OpInfo& op, c10::ArrayRef<const IValue> inputs, Arriva
     if (!tensor.has_storage()) return false;
     const auto found = shadows().of.find(tensor.storage().unsafeGetStorageImpl());
     if (found == shadows().of.end()) return false;
-    found->second.is_read = found->second.is_read || found->second.damages.empty();
+    if (found->second.damages.empty()) set_read(found->second);
     const Tensor part = is_shadowable(tensor) ? part_of(tensor) : Tensor();
     Shadow* shadow = part.defined() ? find_shadow(part) : nullptr;
-    if (shadow) found->second.off = off_of(*shadow, part);
+    if (shadow) change(*shadow, [&] { shadow->off = off_of(*shadow, part); });
     const Arrived arrived{arrival, found->second.off, signature};
     if (!found->second.damages.empty())
       report(found->second.damages, arrived);
@@ -885,7 +908,7 @@ void follow(ShadowCall& call) {
   call.is_followed = true;
   for (const c10::StorageImpl* storage : call.damaged) {
     const auto found = shadows().of.find(storage);
-    if (found != shadows().of.end()) found->second.is_read = true;
+    if (found != shadows().of.end()) set_read(found->second);
   }
 }
 
@@ -966,7 +989,8 @@ bool judge_floats(ShadowCall& call, const Frame& frame, const Tensor& actual, co
   if (call.is_unknown && call.error > 0) return false;
   const bool may_be_alike = call.is_bare && !call.is_low && call.error >= kOfFloat;
   if (may_be_alike && !is_outside_training(frame)) return false;
-  if (!is_low(actual) && !is_outside_training(frame) && call.error < kOfFloat) return false;
+  const bool is_of_float = !is_low(actual) && !is_outside_training(frame) && call.error < kOfFloat;
+  if (is_of_float && call.is_bare) return false;
   if (found.error < kAmplified * std::max(call.error, smallest_part(actual))) return false;
   // Gradients that cancel have nothing to say, and are left to their noise.
   const bool is_gradient = frame.phase == static_cast<uint8_t>(Phase::kBackward);
@@ -984,7 +1008,7 @@ bool judge_floats(ShadowCall& call, const Frame& frame, const Tensor& actual, co
   // What divides by it, or takes its logarithm, may give a NaN that Double does not.
   if (!is_outside_training(frame) && is_residue) return true;
   call.carried = {std::make_shared<Damage>(
-      Damage{frame.signature, found.from, found.to, frame.step, call.rounded_at})};
+      Damage{frame.signature, found.from, found.to, frame.step, call.rounded_at, is_of_float})};
   return true;
 }
 
@@ -1084,6 +1108,36 @@ void judge_indices(const ShadowCall& call, const Frame& frame, const Tensor& act
          actual.to(at::kDouble).sum().item<double>());
 }
 
+// The numbers of a row that are chosen, or their order, are others than in Double. Numbers that are
+// next to each other change places by any rounding, and are as good.
+void judge_order(const ShadowCall& call, const ShadowCall& before, const Frame& frame,
+                 const Tensor& actual, const Tensor& right) {
+  if (frame.autocast_on || call.is_unknown || actual.dim() == 0 || before.stack.empty()) return;
+  const int64_t chosen = actual.size(-1), rows = actual.numel() / std::max<int64_t>(chosen, 1);
+  const Tensor values = before.stack[0].toTensor();
+  if (values.dim() != actual.dim() || rows * chosen < kFewest) return;
+  const auto is_dimension = [](const IValue& value) { return value.isInt(); };
+  const auto dimension = std::find_if(before.stack.begin() + (is_op(frame, {"aten::topk"}) ? 2 : 1),
+                                      before.stack.end(), is_dimension);
+  if (dimension == before.stack.end()) return;
+  if (dimension->toInt() != -1 && dimension->toInt() != values.dim() - 1) return;
+  const int64_t all = values.size(-1);
+  const Tensor a = actual.contiguous(), b = right.contiguous();
+  const int64_t *is = a.data_ptr<int64_t>(), *should = b.data_ptr<int64_t>();
+  std::vector<int64_t> place(static_cast<size_t>(all));
+  int64_t moved = 0;
+  for (int64_t row = 0; row < rows; ++row, is += chosen, should += chosen) {
+    std::fill(place.begin(), place.end(), all);
+    for (int64_t i = 0; i < chosen; ++i) place[static_cast<size_t>(should[i])] = i;
+    for (int64_t i = 0; i < chosen; ++i) {
+      const int64_t by = place[static_cast<size_t>(is[i])] - i;
+      moved += chosen < all ? place[static_cast<size_t>(is[i])] == all : std::abs(by) * 8 > all;
+    }
+  }
+  if (moved * 20 >= rows * chosen)
+    note(call, frame, static_cast<double>(rows * chosen), static_cast<double>(moved));
+}
+
 void judge(ShadowCall& call, const ShadowCall& before, const Frame& frame, const Tensor& given,
            const Tensor& computed) {
   if (!given.defined() || !computed.defined() || !is_shadowable(given)) return;
@@ -1123,6 +1177,8 @@ void judge(ShadowCall& call, const ShadowCall& before, const Frame& frame, const
     return judge_place(before, frame, actual, right);
   if (is_op(frame, {"aten::searchsorted", "aten::bucketize"}))
     return judge_indices(call, frame, actual, right);
+  if (is_op(frame, {"aten::topk", "aten::sort", "aten::argsort"}))
+    return judge_order(call, before, frame, actual, right);
 }
 
 double terms_of(const Frame& frame, const Tensor& summed, const Tensor& sum) {
@@ -1245,7 +1301,7 @@ Tensor copy_with_shadow(const Tensor& tensor, bool follows) {
     kept->off = off, kept->rounded_at = rounded_at;
   }
   Shadow* original = kept && follows ? find_shadow(tensor) : nullptr;
-  if (original) original->is_read = true;  // its damage goes on in the copy
+  if (original) set_read(*original);  // its damage goes on in the copy
   return copy;
 }
 
@@ -1372,6 +1428,28 @@ void end_on_gpu(ShadowCall& call, const Frame& frame, const c10::OperatorHandle&
 
 }  // namespace
 
+// A number that is counted up, and wraps once: between the calls that are looked at, as a rule.
+static bool is_counted(const Frame& frame, c10::ArrayRef<const IValue> inputs) {
+  if (frame.op->tensors.empty()) return false;
+  const IValue& first = inputs[frame.op->tensors[0].index];
+  if (!first.isTensor() || !first.toTensor().defined()) return false;
+  const Tensor& counter = first.toTensor();
+  return is_integral(counter.scalar_type()) && counter.scalar_type() != at::kLong &&
+         counter.numel() == 1 && counter.is_cpu() && is_arithmetic(*frame.op);
+}
+
+bool is_followed(const Frame& frame, c10::ArrayRef<const c10::IValue> inputs) {
+  if (is_counted(frame, inputs)) return true;
+  if (shadows().open.load(std::memory_order_relaxed) == 0) return false;
+  if (frame.phase == static_cast<uint8_t>(Phase::kBackward)) return false;
+  std::unique_lock<std::mutex> lock(shadows().mutex, std::try_to_lock);
+  return lock && any_tensor(*frame.op, inputs, [](const Tensor& tensor) {
+           if (!tensor.has_storage()) return false;
+           const auto found = shadows().of.find(tensor.storage().unsafeGetStorageImpl());
+           return found != shadows().of.end() && found->second.has_arrived();
+         });
+}
+
 void begin_shadow(ThreadState* state, Frame& frame, const at::RecordFunction& fn,
                   c10::ArrayRef<const c10::IValue> inputs) {
   const Options& options = tracer.options;
@@ -1454,7 +1532,7 @@ static void forget_damages() {
     shadow.growth = Growth();
     shadow.rounded_at = 0;
   }
-  shadows().damaged = 0;
+  shadows().damaged = shadows().open = 0;
 }
 
 // A run that is killed has what arrived in the steps before.
@@ -1479,6 +1557,7 @@ void free_shadows() {
 #else
 
 struct ShadowCall {};
+bool is_followed(const Frame&, c10::ArrayRef<const c10::IValue>) { return false; }
 void begin_shadow(ThreadState*, Frame&, const at::RecordFunction&,
                   c10::ArrayRef<const c10::IValue>) {}
 void end_shadow(ThreadState*, const Frame&, const at::RecordFunction&) {}

@@ -27,6 +27,10 @@ inline bool may_have_shadow(const Frame& frame, const Frame* parent) {
   return count <= kMostOfFirstStep && frame.signature->first_step == tracer.current_step();
 }
 
+// Hot. A call of other counts that is looked at all the same: what it reads is damaged, by a call
+// that was looked at, and its trail is followed; or it counts in an integer of few bits.
+bool is_followed(const Frame& frame, c10::ArrayRef<const c10::IValue> inputs);
+
 void begin_shadow(ThreadState* state, Frame& frame, const at::RecordFunction& fn,
                   c10::ArrayRef<const c10::IValue> inputs);
 void end_shadow(ThreadState* state, const Frame& frame, const at::RecordFunction& fn);
