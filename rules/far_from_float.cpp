@@ -365,7 +365,8 @@ void check(const OpCall& call, const RunIndex& index, Findings& out) {
                      call.operands.back().dtypes.within(kWide);
   if (is_cast && !kIntegral.contains(*dtype) && !falls) return;
   // Numbers of a model that computes in 16 bits are near each other by its authors' wish.
-  if (orders(call) && rounding_followed(index, call).op == nullptr) return;
+  const OpCall* made = orders(call) ? rounding_followed(index, call).op : nullptr;
+  if (orders(call) && (made == nullptr || !made->autocast.enabled.empty())) return;
   const bool is_lost = !std::isfinite(to);
   const bool is_count = call.short_op().find("unique") != std::string::npos;
   const bool arrives =

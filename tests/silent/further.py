@@ -891,6 +891,30 @@ def ranks_of_saturated_scores():
     return logits.gather(1, ranked)[:, :8].mean()
 
 
+@reported("far-from-float", "the five best of twenty scores that 16 bits make equal")
+def best_of_saturated_scores():
+    torch.manual_seed(10)
+    logits = torch.randn(20) * 0.02 + 3
+    scores = torch.sigmoid(logits).to(in_mode(torch.bfloat16, torch.float32))
+    return (logits[scores.topk(5)[1]].mean() - 3) * 100
+
+
+@reported("far-from-float", "AntixK/PyTorch-VAE, a distance of two distributions in BFloat16")
+def distance_of_two_distributions():
+    torch.manual_seed(12)
+    one, other = (x.to(in_mode(torch.bfloat16, torch.float32)) for x in (torch.randn(32, 16), torch.randn(32, 16) * 1.2))
+    one.requires_grad_()
+
+    def kernel(x, y):
+        near = 2 / (2 + ((x[:, None] - y[None]) ** 2).sum(-1))
+        return near.sum() - near.diag().sum()
+
+    distance = kernel(one, one) + kernel(other, other) - 2 * kernel(one, other)
+    loss = 0.2 + distance.float().abs()
+    loss.backward()
+    return loss.item()
+
+
 @reported(None, "experts and an order of numbers that rounding leaves near each other")
 def experts_of_rounded_scores():
     torch.manual_seed(8)
@@ -914,6 +938,15 @@ def likelihood_of_another_step():
         divergence, error = mean(at * at), mean(at.abs())
         total = total + torch.where(torch.tensor(step < 0), likelihood.float(), (divergence + error).float()).mean()
     return total
+
+
+@reported(None, "a likelihood that is left out, beside numbers that are nearly right")
+def nearly_right_beside_what_is_left_out():
+    at = torch.linspace(-3, 3, 64).to(in_mode(torch.bfloat16, torch.float32))
+    width = torch.ones((), dtype=at.dtype) / 256
+    likelihood = torch.log((torch.tanh(at + width) - torch.tanh(at - width)).clamp(min=1e-12))
+    near = torch.exp(torch.linspace(8.1, 9.9, 64).to(at.dtype))
+    return torch.where(torch.tensor(False), likelihood, near).float().mean()
 
 
 if __name__ == "__main__":

@@ -114,6 +114,7 @@ constexpr double kNumberOff = 0.1;     // of a number that the program reads
 constexpr double kEndOff = 0.2;        // of a tensor of which nothing more is computed
 constexpr double kGradientOff = 0.04;  // of what a loss gives to the logits
 constexpr int64_t kFewest = 16;        // numbers, to speak of a share of them
+constexpr int64_t kFewestChosen = 4;   // the same, of the largest
 constexpr double kOfFloat = 1e-6;      // what Float itself rounds, or less
 constexpr double kAmplified = 16;      // times as far as the operands were
 constexpr double kSmall = 0.01;        // of the operands
@@ -917,11 +918,13 @@ bool is_near_zero(const ShadowCall& call, const Frame& frame, const Tensor& righ
                   const Distance& found) {
   const bool sums_up = is_op(frame, {"aten::mean", "aten::sum"});
   const bool adds =
-      (ops::facts_of(frame.op->name) & ops::kMultiplies) != 0 ||
       is_op(frame, {"aten::add", "aten::add_", "aten::sub", "aten::sub_", "aten::rsub"});
-  if (right.numel() >= kFewest || !(sums_up || adds)) return false;
+  const bool multiplies = (ops::facts_of(frame.op->name) & ops::kMultiplies) != 0;
+  if (right.numel() >= kFewest || !(sums_up || adds || multiplies)) return false;
   const double terms = sums_up && call.terms > 0 ? call.terms : call.scale;
-  return found.scale < kFar * terms;
+  // A difference of two statistics in 16 bits is what the program wants to know.
+  const bool is_difference = adds && right.numel() == 1 && call.is_low;
+  return found.scale < (is_difference ? kSmall : kFar) * terms;
 }
 
 // Their results are large where a number is near 0.
@@ -1115,7 +1118,8 @@ void judge_order(const ShadowCall& call, const ShadowCall& before, const Frame& 
   if (frame.autocast_on || call.is_unknown || actual.dim() == 0 || before.stack.empty()) return;
   const int64_t chosen = actual.size(-1), rows = actual.numel() / std::max<int64_t>(chosen, 1);
   const Tensor values = before.stack[0].toTensor();
-  if (values.dim() != actual.dim() || rows * chosen < kFewest) return;
+  const int64_t total = rows * chosen;
+  if (values.dim() != actual.dim() || total < kFewestChosen) return;
   const auto is_dimension = [](const IValue& value) { return value.isInt(); };
   const auto dimension = std::find_if(before.stack.begin() + (is_op(frame, {"aten::topk"}) ? 2 : 1),
                                       before.stack.end(), is_dimension);
@@ -1134,8 +1138,8 @@ void judge_order(const ShadowCall& call, const ShadowCall& before, const Frame& 
       moved += chosen < all ? place[static_cast<size_t>(is[i])] == all : std::abs(by) * 8 > all;
     }
   }
-  if (moved * 20 >= rows * chosen)
-    note(call, frame, static_cast<double>(rows * chosen), static_cast<double>(moved));
+  if (moved * (total < kFewest ? 3 : 20) >= total)
+    note(call, frame, static_cast<double>(total), static_cast<double>(moved));
 }
 
 void judge(ShadowCall& call, const ShadowCall& before, const Frame& frame, const Tensor& given,
@@ -1251,6 +1255,25 @@ class Scope {
   c10::impl::ExcludeDispatchKeyGuard no_versions_{c10::DispatchKey::ADInplaceOrView};
 };
 
+// Numbers that a where leaves out damage nothing, whatever else is off in its result.
+void leave_out(ShadowCall& call, const Frame& frame, c10::ArrayRef<const IValue> inputs) {
+  if (call.damages.empty() || call.is_sampled || !is_op(frame, {"aten::where"})) return;
+  if (inputs.size() != 3) return;
+  Damages kept;
+  for (const size_t i : {1, 2}) {
+    if (!inputs[i].isTensor()) continue;
+    const Tensor& given = inputs[i].toTensor();
+    Shadow* shadow = is_shadowable(given) ? find_shadow(given) : nullptr;
+    if (!shadow || shadow->damages.empty()) continue;
+    const Tensor right = values_of(*shadow, given), condition = call.stack[0].toTensor();
+    const Tensor is_off = (in_double(given) - right).abs() > right.abs() * kNear;
+    const Tensor is_chosen = i == 1 ? condition : condition.logical_not();
+    if (is_off.logical_and(is_chosen).any().item<bool>())
+      kept.insert(kept.end(), shadow->damages.begin(), shadow->damages.end());
+  }
+  call.damages = kept;
+}
+
 // What begins a call: false where it is not computed again.
 bool begin_call(ShadowCall& call, const Frame& frame, const c10::OperatorHandle& handle,
                 bool is_pointwise, c10::ArrayRef<const IValue> inputs) {
@@ -1260,6 +1283,7 @@ bool begin_call(ShadowCall& call, const Frame& frame, const c10::OperatorHandle&
     return move_shadows(call, handle, inputs) || (lose_trail(call, frame, inputs), false);
   for (const IValue& value : inputs)
     if (!add_value(call, value)) return lose_trail(call, frame, inputs), false;
+  leave_out(call, frame, inputs);
   widen_dtypes(call, *frame.op);
   return true;
 }
