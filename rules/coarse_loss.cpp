@@ -1,7 +1,8 @@
 // Finds: a loss in 16 bits that backward() is called on and that was the same number in half of the
-// steps as in the one before, as the tracer saw it.
-// Misses: runs of fewer than 16 steps, and a loss that is computed in 16 bits and cast to Float
-// before backward(). Silent where the loss still falls from number to number.
+// steps as in the one before, as the tracer saw it; as a note, one that moved by one number of its
+// dtype at most in half of them.
+// Misses: runs of fewer than 16 steps (32), and a loss that is computed in 16 bits and cast to
+// Float before backward(). Silent where the loss moves by more.
 #include <fmt/format.h>
 
 #include <cmath>
@@ -36,9 +37,16 @@ void check(const OpCall& call, const RunIndex& index, Findings& out) {
   if (!dtype || !kLowPrecision.contains(*dtype) || !std::isfinite(value) || value == 0) return;
   const OpCall* made = index.run().call(loss.origin);
   const std::string name = dtype_name(*dtype);
+  const bool stands = call.inexact->from > 0;  // else it moves from number to number
   const std::string message =
-      fmt::format("the loss is {}, and the number of the step before in {:.0f} % of the steps",
-                  name, call.inexact->from * 100);
+      stands ? fmt::format(
+                   "the loss is {}, and the number of the step before in {:.0f} % of the "
+                   "steps",
+                   name, call.inexact->from * 100)
+             : fmt::format(
+                   "the loss is {}, and moved by one number of it at most in {:.0f} % of "
+                   "the steps",
+                   name, call.inexact->from * -100);
   out.add(made == nullptr ? call : *made, message, [&] {
     const bool is_bf16 = *dtype == Dtype::kBFloat16;
     const int digits = is_bf16 ? kBFloat16Format.digits : kHalfFormat.digits;
@@ -50,7 +58,8 @@ void check(const OpCall& call, const RunIndex& index, Findings& out) {
             "compute the loss in Float: cast what goes into it, "
             "cross_entropy(logits.float(), …)",
         .cures = made == nullptr ? std::vector<Cure>()
-                                 : loss_cures(index, out.options(), called(index.run(), *made))};
+                                 : loss_cures(index, out.options(), called(index.run(), *made)),
+        .severity = stands ? Severity::kWarning : Severity::kNote};
   });
   if (made != nullptr) out.relate(made->id, call);
 }
@@ -70,9 +79,12 @@ op aten::nll_loss_forward self=BFloat16[8,400]^ target=Long[8] -> BFloat16[]^ at
 op aten::ones_like self=BFloat16[]<#1^ -> BFloat16[] inexact 0.6 6 at train.py:21 phase backward step 1-40 count 40
 # EXPECT train.py:20: warning: the loss is BFloat16, and the number of the step before in 60 % of the steps [coarse-loss]
 # EXPECT-CURE cast the input of nll_loss_forward to Float, train.py:20
-# A loss that falls from number to number is not noted.
+op aten::nll_loss_forward self=BFloat16[8,400]^ target=Long[8] -> BFloat16[]^ at train.py:25 phase forward step 1-40 count 40
+op aten::ones_like self=BFloat16[]<#3^ -> BFloat16[] inexact -0.7 6 at train.py:26 phase backward step 1-40 count 40
+# EXPECT train.py:25: note: the loss is BFloat16, and moved by one number of it at most in 70 % of the steps [coarse-loss]
+# A loss that moves by more is not noted.
 op aten::nll_loss_forward self=BFloat16[8,400]^ target=Long[8] -> BFloat16[]^ at train.py:30 phase forward step 1-40 count 40
-op aten::ones_like self=BFloat16[]<#3^ -> BFloat16[] at train.py:31 phase backward step 1-40 count 40
+op aten::ones_like self=BFloat16[]<#5^ -> BFloat16[] at train.py:31 phase backward step 1-40 count 40
 )"},
     .check = check,
     .loses_steps = true,

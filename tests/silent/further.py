@@ -949,6 +949,47 @@ def nearly_right_beside_what_is_left_out():
     return torch.where(torch.tensor(False), likelihood, near).float().mean()
 
 
+def trained_on(normalize):
+    """The loss of the last step, of what is normalized in each but the first."""
+    torch.manual_seed(11)
+    net = torch.nn.Linear(4, 1)
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.01)
+    for step in range(4):
+        seen = torch.randn(64, 4, dtype=torch.float64)
+        seen = normalize(seen) if step > 0 else seen.float()
+        loss = (net(seen) - 1).square().mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+    return loss.item()
+
+
+def level_of(seen):
+    return seen.to(torch.float32 if MODE == "damaged" else torch.float64) * 0.01 + 300
+
+
+@reported("far-from-float", "facebookresearch/mbrl-lib, a variance as E[x²] - E[x]² in Float, inside of a training")
+def variance_inside_of_a_training():
+    def normalize(seen):
+        level = level_of(seen)
+        variance = (level * level).mean(0) - level.mean(0) ** 2
+        return ((level - level.mean(0)) / (variance.clamp(min=1e-12) + 1e-8).sqrt()).float().clamp(-10, 10)
+
+    return trained_on(normalize)
+
+
+@reported(None, "the same variance, which no loss needs")
+def variance_that_is_only_kept():
+    kept = []
+
+    def normalize(seen):
+        level = level_of(seen)
+        kept.append((level * level).mean(0) - level.mean(0) ** 2)
+        return seen.float()
+
+    return trained_on(normalize)
+
+
 if __name__ == "__main__":
     values.CASES = OWN
     values.main()

@@ -1009,7 +1009,7 @@ bool judge_floats(ShadowCall& call, const Frame& frame, const Tensor& actual, co
   const bool is_residue = is_small && actual.numel() < kFewest;
   if (has_vanished) return note(call, frame, found.from, found.to), false;
   // What divides by it, or takes its logarithm, may give a NaN that Double does not.
-  if (!is_outside_training(frame) && is_residue) return true;
+  if (!is_outside_training(frame) && is_residue && !is_of_float) return true;
   call.carried = {std::make_shared<Damage>(
       Damage{frame.signature, found.from, found.to, frame.step, call.rounded_at, is_of_float})};
   return true;

@@ -554,7 +554,7 @@ void for_each_tensor(const c10::IValue& value, const Visit& visit) {
 
 // How often a loss in 16 bits was the number that it was the time before.
 struct Standing {
-  uint32_t seen = 0, same = 0;
+  uint32_t seen = 0, same = 0, next = 0;  // of the last, or by one number of its dtype at most
   double last = 0;
 };
 struct StandingLosses {
@@ -564,17 +564,23 @@ struct StandingLosses {
 StandingLosses* standing = new StandingLosses;
 
 // A loss that hardly changes because its dtype has no number between: half of the times, of enough.
-void note_standing(const trace::SignatureRecord* signature, double loss, uint32_t step) {
-  constexpr uint32_t kEnough = 16;
+// One that falls from number to number is told later, by less than 0.
+void note_standing(const trace::SignatureRecord* signature, double loss, int digits,
+                   uint32_t step) {
+  constexpr uint32_t kEnough = 16, kEnoughMoved = 32;
   constexpr size_t kMost = 64;
   if (!std::isfinite(loss) || loss == 0) return;
   const std::unique_lock<std::mutex> lock(standing->mutex, std::try_to_lock);
   if (!lock || (standing->of.size() >= kMost && standing->of.count(signature->id) == 0)) return;
   Standing& at = standing->of[signature->id];
+  const double gap = std::ldexp(1.0, std::ilogb(loss) - digits + 1);
   at.same += at.seen > 0 && loss == at.last ? 1 : 0;
+  at.next += at.seen > 0 && std::fabs(loss - at.last) <= gap ? 1 : 0;
   at.last = loss;
   if (++at.seen >= kEnough && at.same * 2 >= at.seen)
     write_loss(signature, {true, static_cast<double>(at.same) / at.seen, loss}, step);
+  if (at.seen == kEnoughMoved && at.next * 2 >= at.seen)
+    write_loss(signature, {true, -static_cast<double>(at.next) / at.seen, loss}, step);
 }
 
 // backward() makes the first gradient, ones_like(loss): that is when a loss is known to be one.
@@ -587,7 +593,8 @@ void look_at_loss(const Frame& frame, c10::ArrayRef<const c10::IValue> inputs) {
   const bool is_low = is_low_precision(dtype_of(loss));
   look_at({loss}, [id, signature, is_low](const std::vector<Numbers>& numbers) {
     const Finite found = scan(numbers[0].dtype, numbers[0].data, 1);
-    if (is_low) note_standing(signature, value_at(numbers[0], 0), numbers[0].step);
+    const int digits = numbers[0].dtype == Dtype::kHalf ? 11 : 8;
+    if (is_low) note_standing(signature, value_at(numbers[0], 0), digits, numbers[0].step);
     if (found.known && !found.all)
       write_non_finite(id, found, trace::kNonFiniteIsLoss, 0, numbers[0].step);
   });
