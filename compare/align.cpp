@@ -13,7 +13,7 @@ namespace {
 constexpr size_t kMostCells = 4u << 20;
 
 using Group = std::tuple<uint32_t, Phase, std::string>;
-using Token = std::pair<std::string, uint32_t>;  // op, shape of the first result
+using Token = std::pair<std::string, uint64_t>;  // op, shape of the first result or its elements
 
 std::map<Group, std::vector<size_t>> groups_of(const DigestedProcess& process) {
   std::map<Group, std::vector<size_t>> groups;
@@ -29,7 +29,10 @@ std::map<Group, std::vector<size_t>> groups_of(const DigestedProcess& process) {
 class Lists {
  public:
   Lists(const DigestedProcess& a, const DigestedProcess& b, Alignment& alignment)
-      : a_(a), b_(b), alignment_(alignment) {}
+      : a_(a), b_(b), alignment_(alignment) {
+    for (const DigestedProcess* process : {&a, &b})
+      for (const Digest& digest : process->digests) has_parts_ = has_parts_ || digest.parts > 1;
+  }
 
   void align(std::vector<size_t> a, std::vector<size_t> b) {
     while (!a.empty() && !b.empty() && same(a.back(), b.back())) {
@@ -50,7 +53,10 @@ class Lists {
   Token token(const DigestedProcess& process, size_t call) const {
     const DigestedCall& made = process.calls[call];
     const uint32_t first = made.results.empty() ? 0 : made.results.front();
-    return {made.op, first == 0 ? 0 : process.digests[first - 1].shape};
+    if (first == 0) return {made.op, 0};
+    const Digest& digest = process.digests[first - 1];
+    if (!has_parts_) return {made.op, digest.shape};
+    return {made.op, digest.count / digest.parts <= 1 ? 1 : digest.count};
   }
   bool same(size_t a, size_t b) const { return token(a_, a) == token(b_, b); }
 
@@ -95,6 +101,7 @@ class Lists {
   const DigestedProcess& a_;
   const DigestedProcess& b_;
   Alignment& alignment_;
+  bool has_parts_ = false;  // of ranks, whose shapes are not those of the whole
 };
 
 }  // namespace

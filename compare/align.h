@@ -1,6 +1,7 @@
 // align.h: which op call of one run is which of the other. By step, phase and module, or by the
 // function that made it outside of modules; within one of these by the longest common subsequence
-// of op names and shapes. What stands alone is left alone, and not guessed.
+// of op names and shapes; of numbers of elements, where ranks were put together. What stands alone
+// is left alone, and not guessed.
 #pragma once
 
 #include <utility>

@@ -178,16 +178,23 @@ std::vector<std::string> outermost(const std::vector<std::string>& modules) {
   return outer;
 }
 
-double share_of_calls(const DigestedProcess& process, uint32_t step,
-                      const std::vector<std::string>& modules) {
-  size_t all = 0, in = 0;
+Share share_of(const DigestedProcess& process, uint32_t step,
+               const std::vector<std::string>& modules) {
+  double all = 0, in = 0, time_of_all = 0, time_in = 0;
   for (const DigestedCall& call : process.calls) {
     if (call.step != step) continue;
     ++all;
-    in += std::any_of(modules.begin(), modules.end(),
-                      [&](const std::string& module) { return is_in(call.site.module, module); });
+    time_of_all += call.time_ns;
+    if (std::none_of(modules.begin(), modules.end(),
+                     [&](const std::string& module) { return is_in(call.site.module, module); }))
+      continue;
+    ++in;
+    time_in += call.time_ns;
   }
-  return all == 0 ? 0 : static_cast<double>(in) / static_cast<double>(all);
+  Share share;
+  if (all > 0) share.of_calls = in / all;
+  if (time_of_all > 0) share.of_time = time_in / time_of_all;
+  return share;
 }
 
 std::optional<std::vector<std::string>> smallest_set(
@@ -234,7 +241,7 @@ Bisection bisect(const DigestedProcess& a, const DigestedProcess& b,
   bisection.found = *found;
   for (const Bisection::Run& made : bisection.runs)
     if (made.modules == bisection.found) bisection.after = made.distance;
-  bisection.share = share_of_calls(b, bisection.step, bisection.found);
+  bisection.share = share_of(b, bisection.step, bisection.found);
   return bisection;
 }
 

@@ -27,9 +27,13 @@ std::optional<End> end_of(const DigestedProcess& process, uint32_t step);
 std::vector<std::string> modules_in_16_bits(const DigestedProcess& process);
 // Without those that are in another of them.
 std::vector<std::string> outermost(const std::vector<std::string>& modules);
-// Of the op calls of a step, those made in the modules, as a part of all.
-double share_of_calls(const DigestedProcess& process, uint32_t step,
-                      const std::vector<std::string>& modules);
+// Of a step, what is done in the modules, as a part of all.
+struct Share {
+  double of_calls = 0;
+  std::optional<double> of_time;  // of that of its op calls, where the run was recorded with times
+};
+Share share_of(const DigestedProcess& process, uint32_t step,
+               const std::vector<std::string>& modules);
 
 // `holds` runs the program with these modules in Float. `guess` is tried first: at most
 // log2(n) + 3 runs where one module is enough, and log2(n) + 1 for each further one. Nothing where
@@ -52,7 +56,7 @@ struct Bisection {
   std::vector<Run> runs;
   std::vector<std::string> found;  // the smallest set; empty: none
   double after = 0;                // how far apart they end with it
-  double share = 0;                // of the op calls of the step, those that it makes
+  Share share;                     // of the step, what it does
 
   bool is_apart() const { return before > allowed; }
 };

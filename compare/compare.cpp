@@ -13,6 +13,8 @@
 #include "compare/distance.h"
 #include "compare/expected.h"
 #include "compare/named.h"
+#include "compare/ranks.h"
+#include "compare/wrappers.h"
 #include "core/dtype_set.h"
 #include "ops/ops.h"
 #include "platform/error.h"
@@ -77,7 +79,7 @@ class Comparer {
     result_distance_.assign(a_.process.calls.size(), 0);
     carried_a_.assign(a_.process.digests.size() + 1, 0);
     carried_b_.assign(b_.process.digests.size() + 1, 0);
-    size_t aligned = 0, forward = 0, next_b = 0;
+    size_t aligned = 0, in_modules = 0, next_b = 0;
     for (size_t i = 0; i < a_.process.calls.size(); ++i) {
       const size_t j = alignment_.to_b[i];
       if (j == kAlone) {
@@ -86,7 +88,7 @@ class Comparer {
         continue;
       }
       ++aligned;
-      forward += a_.process.calls[i].site.phase == Phase::kForward;
+      in_modules += is_in_module(a_, i);
       for (; next_b < j; ++next_b)
         if (alignment_.to_a[next_b] == kAlone) carry(b_, next_b, carried_b_, 0);
       const size_t places = out_.places.size(), rounding = out_.rounding.size(),
@@ -113,10 +115,10 @@ class Comparer {
                       "program; dtypecheck diff --dtypes compares their dtypes",
                       out_.file_a, out_.file_b));
     }
-    if (count_alone(a_, alignment_.to_b, true) + count_alone(b_, alignment_.to_a, true) > forward)
+    if (count_alone(a_, alignment_.to_b, true) + count_alone(b_, alignment_.to_a, true) >
+        in_modules)
       out_.notes.push_back(
-          "more op calls of the forward pass are in one run alone than in both: these may be two "
-          "models");
+          "more op calls of modules are in one run alone than in both: these may be two models");
     sort_rounding();
   }
 
@@ -136,13 +138,16 @@ class Comparer {
     return most;
   }
 
-  // Of any weight: what a step did to one it may have done to elements of another.
+  // Of any weight: what a step did to one it may have done to elements of another. An optimizer
+  // that divides by a gradient's size makes a step of a rounding, where the gradient is next to
+  // nothing.
   double weights_apart_before(uint32_t step) const {
+    constexpr double kDivided = 2;
     double most = 0;
     for (const Named& named : out_.named)
       if (named.kind == NumberKind::kWeight && named.step < step)
         most = std::max(most, named.distance);
-    return most;
+    return kDivided * most;
   }
 
   void carry(const Side& side, size_t call, std::vector<double>& by_digest, double most) const {
@@ -169,13 +174,18 @@ class Comparer {
     return std::binary_search(out_.steps.begin(), out_.steps.end(), side.process.calls[call].step);
   }
 
+  // Of the forward pass: not what DistributedDataParallel does, say.
+  static bool is_in_module(const Side& side, size_t call) {
+    const Site& site = side.process.calls[call].site;
+    return site.phase == Phase::kForward && !site.module.empty();
+  }
+
   // Steps that both have.
-  size_t count_alone(const Side& side, const std::vector<size_t>& to, bool only_forward) const {
+  size_t count_alone(const Side& side, const std::vector<size_t>& to, bool only_in_modules) const {
     size_t alone = 0;
     for (size_t i = 0; i < to.size(); ++i)
-      alone += to[i] == kAlone &&
-               (!only_forward || side.process.calls[i].site.phase == Phase::kForward) &&
-               is_compared(side, i);
+      alone +=
+          to[i] == kAlone && (!only_in_modules || is_in_module(side, i)) && is_compared(side, i);
     return alone;
   }
 
@@ -253,15 +263,19 @@ class Comparer {
       return;
     }
     if (!a.parameter.empty() || call.site.phase == Phase::kBackward) return;
-    if (!given_.insert(ia).second) return;
+    if (!given_.insert(ia).second) {
+      inputs.is_table = inputs.is_table || (ia == apart_ && call.step != inputs.step);
+      return;
+    }
     ++inputs.tensors;
     if (apart <= std::max(rounded, call.step == first_step_ ? 0 : kOtherData)) return;
-    note_apart(call);
+    note_apart(call, ia);
   }
 
-  void note_apart(const DigestedCall& call) {
+  void note_apart(const DigestedCall& call, uint32_t given) {
     Inputs& inputs = out_.inputs;
     if (inputs.tensors_apart++ > 0) return;
+    apart_ = given;
     inputs.where = call.op;
     inputs.site = call.site;
     inputs.step = call.step;
@@ -291,6 +305,16 @@ class Comparer {
     return found;
   }
 
+  // Else these are not the same tensor: two calls of one op with equal shapes stand in another
+  // order.
+  bool meet(const Between& in_a, const Between& in_b) const {
+    if (in_a.aligned.empty() || in_b.aligned.empty()) return true;
+    return std::any_of(in_a.aligned.begin(), in_a.aligned.end(), [&](size_t at) {
+      return std::find(in_b.aligned.begin(), in_b.aligned.end(), alignment_.to_b[at]) !=
+             in_b.aligned.end();
+    });
+  }
+
   std::vector<std::string> names_of_ops(const Side& side, std::vector<size_t> calls) const {
     std::sort(calls.begin(), calls.end());
     std::vector<std::string> names;
@@ -318,14 +342,15 @@ class Comparer {
     const Between in_a = between(a_, alignment_.to_b, made_a);
     const Between in_b = between(b_, alignment_.to_a, made_b);
     if (in_a.alone.empty() && in_b.alone.empty()) return;
+    if (!meet(in_a, in_b)) return;
     double worst = 0;
     for (const size_t at : in_a.aligned) worst = std::max(worst, result_distance_[at]);
     for (const size_t at : in_b.aligned)
       worst = std::max(worst, result_distance_[alignment_.to_a[at]]);
-    const double roundoff =
-        std::max({in_a.roundoff, in_b.roundoff, unit_roundoff(a.dtype), unit_roundoff(b.dtype)});
-    const bool adds = apart > 4 * (worst + 4 * roundoff);
-    if (!adds && apart <= 4 * worst) return;
+    const double of_a = std::max(in_a.roundoff, unit_roundoff(a.dtype));
+    const double of_b = std::max(in_b.roundoff, unit_roundoff(b.dtype));
+    const bool adds = apart > 4 * (worst + 4 * std::max(of_a, of_b));
+    if (!adds && (apart <= 4 * worst || of_a == of_b)) return;
     Divergence place = place_of(call, adds ? Cause::kBetween : Cause::kRounding, apart, worst);
     place.dtype_a = dtype_name(a.dtype);
     place.dtype_b = dtype_name(b.dtype);
@@ -434,7 +459,8 @@ class Comparer {
   std::vector<double> carried_a_, carried_b_;  // by digest
   std::set<std::string> seen_;
   std::set<uint32_t> given_;
-  double lowest_ = 0;  // unit roundoff of the lowest dtype of either run
+  uint32_t apart_ = 0;  // the first of them that is
+  double lowest_ = 0;   // unit roundoff of the lowest dtype of either run
   uint32_t first_step_ = 0;
   bool is_between_ = false;
 };
@@ -468,12 +494,27 @@ const DigestedProcess& main_process(const std::vector<DigestedProcess>& processe
                        : fmt::format("{}: no digests of values; record it with --values", name));
 }
 
+// Of a run that has not as many ranks as the other, all of them.
+static DigestedProcess whole(const std::vector<DigestedProcess>& processes,
+                             const std::vector<DigestedProcess>& others, const std::string& name,
+                             Comparison& comparison) {
+  const DigestedProcess& main = main_process(processes, name);
+  const auto ranks = ranks_of(processes);
+  if (ranks.size() < 2 || ranks.size() == ranks_of(others).size() || main.rank < 0) return main;
+  comparison.notes.push_back(
+      fmt::format("{} ranks of {} are put together: what differs among them is compared by its "
+                  "sums, and what has one number not at all",
+                  ranks.size(), name));
+  return put_together(ranks);
+}
+
 Comparison compare_values(const std::vector<DigestedProcess>& a,
                           const std::vector<DigestedProcess>& b, const std::string& name_a,
                           const std::string& name_b) {
-  const DigestedProcess& first = main_process(a, name_a);
-  const DigestedProcess& other = main_process(b, name_b);
   Comparison comparison;
+  DigestedProcess first = whole(a, b, name_a, comparison);
+  DigestedProcess other = whole(b, a, name_b, comparison);
+  unify_names(first, other);
   comparison.file_a = first.file;
   comparison.file_b = other.file;
   for (const DigestedProcess* process : {&first, &other}) {

@@ -42,7 +42,8 @@ struct Inputs {
   std::string where;  // the first that is apart is an operand of this op, at this place
   Site site;
   uint32_t step = 0;
-  std::string random;  // an op that drew other numbers; ""
+  bool is_table = false;  // later steps are given it as well: no data, but what the model made
+  std::string random;     // an op that drew other numbers; ""
   Site random_site;
 
   bool agree() const { return weights_apart + tensors_apart == 0 && random.empty(); }

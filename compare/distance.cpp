@@ -16,14 +16,19 @@ static double apart(double a, double b) {
 }
 
 std::optional<double> distance(const Digest& a, const Digest& b) {
-  if (a.shape != b.shape || a.count != b.count || a.places.size() != b.places.size())
-    return std::nullopt;
+  const bool is_joined = a.parts > 1 || b.parts > 1;
+  // The loss of a rank is one of its part; how the ranks' are put together is not known.
+  if (is_joined && std::min(a.count / a.parts, b.count / b.parts) <= 1) return std::nullopt;
+  if (a.count != b.count) return std::nullopt;
+  if (!is_joined && (a.shape != b.shape || a.places.size() != b.places.size())) return std::nullopt;
   if (a.count == 0) return 0;
   if (a.finite != b.finite) return kInfinity;
   double squares = 0;
-  for (size_t i = 0; i < a.places.size(); ++i) squares += apart(a.places[i], b.places[i]);
+  for (size_t i = 0; i < std::min(a.places.size(), b.places.size()); ++i)
+    squares += apart(a.places[i], b.places[i]);
   if (std::isinf(squares)) return kInfinity;
-  const double places = std::sqrt(squares / static_cast<double>(a.places.size()));
+  const double places =
+      std::sqrt(squares / std::max<double>(static_cast<double>(a.places.size()), 1));
   const double largest = std::fabs(a.largest - b.largest) / std::sqrt(static_cast<double>(a.count));
   const double most = std::max({places, std::fabs(a.root_mean_square - b.root_mean_square),
                                 std::fabs(a.mean - b.mean), largest});

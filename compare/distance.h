@@ -10,7 +10,8 @@ namespace dtypecheck::compare {
 // As a part of the larger of the two root mean squares: of the elements at the places, of the root
 // mean square, of the mean, or of the largest element spread over all; whichever is most. 0: equal,
 // a NaN in both at the same place included. An infinity where not as many elements are finite.
-// None where the shapes differ, so that there is nothing to compare.
+// None where the shapes differ, so that there is nothing to compare. Of what was put together from
+// ranks only the number of elements has to agree, and elements at places say nothing.
 std::optional<double> distance(const Digest& a, const Digest& b);
 
 bool is_floating(Dtype dtype);

@@ -4,6 +4,7 @@
 #include <set>
 
 #include "compare/distance.h"
+#include "compare/ranks.h"
 #include "ops/ops.h"
 
 namespace dtypecheck::compare {
@@ -127,13 +128,7 @@ Names names_in(const DigestedProcess& process) {
 }
 
 std::vector<Drift> drifts_among_ranks(const std::vector<DigestedProcess>& processes) {
-  std::map<int, const DigestedProcess*> ranks;
-  for (const DigestedProcess& process : processes) {
-    if (!process.is_recorded || process.is_merged || process.rank < 0 || process.calls.empty())
-      continue;
-    const DigestedProcess*& kept = ranks[process.rank];
-    if (!kept || process.calls.size() > kept->calls.size()) kept = &process;
-  }
+  const auto ranks = ranks_of(processes);
   std::vector<Drift> drifts;
   for (const auto& [rank, process] : ranks)
     if (process != ranks.begin()->second) add_first_drift(*ranks.begin()->second, *process, drifts);

@@ -71,9 +71,11 @@ std::string inputs_text(const Inputs& inputs) {
         printable(inputs.weight));
   if (inputs.tensors_apart > 0)
     text += fmt::format(
-        "inputs differ: what {} is given, {}; set the seed, and shuffle=False or "
-        "the sampler's generator\n",
-        printable(inputs.where), where(inputs.site, inputs.step));
+        "inputs differ: what {} is given, {}; {}\n", printable(inputs.where),
+        where(inputs.site, inputs.step),
+        inputs.is_table
+            ? "it is no data, for later steps are given it as well: look at what made it"
+            : "set the seed, and shuffle=False or the sampler's generator");
   if (!inputs.random.empty())
     text += fmt::format("random numbers differ: {}, {}; set the seed before it, or dropout to 0\n",
                         printable(inputs.random), where(inputs.random_site, 0));
@@ -161,9 +163,13 @@ std::string bisection_text(const Bisection& bisection, const std::string& name_b
                       "outside of the {} of {} that compute in 16 bits, or from their inputs\n",
                       counted(bisection.modules, "module"), name_b);
   return text +
-         fmt::format("keep in Float: {}\n  it is then {}; these are {} of the op calls of a step\n",
-                     module_words(bisection.found), apart(bisection.after),
-                     percent(bisection.share));
+         fmt::format(
+             "keep in Float: {}\n  it is then {}; these are {} of the op calls of a step{}\n",
+             module_words(bisection.found), apart(bisection.after),
+             percent(bisection.share.of_calls),
+             bisection.share.of_time
+                 ? fmt::format(", and {} of their time", percent(*bisection.share.of_time))
+                 : "");
 }
 
 Json site_json(const Site& site, uint32_t step) {
@@ -184,7 +190,8 @@ Json bisection_json(const Bisection& bisection) {
     json["runs"].push_back({{"in_float", run.modules}, {"distance", number(run.distance)}});
   json["keep_in_float"] = bisection.found;
   json["left"] = number(bisection.after);
-  json["share_of_op_calls"] = bisection.share;
+  json["share_of_op_calls"] = bisection.share.of_calls;
+  if (bisection.share.of_time) json["share_of_time"] = *bisection.share.of_time;
   return json;
 }
 
@@ -255,6 +262,7 @@ std::string to_json(const Comparison& comparison, const std::string& name_a,
                  {"tensors", inputs.tensors},
                  {"tensors_apart", inputs.tensors_apart},
                  {"first_tensor_of", inputs.where},
+                 {"first_tensor_is_table", inputs.is_table},
                  {"random", inputs.random}}},
                {"places", Json::array()},
                {"rounding", Json::array()},

@@ -30,10 +30,20 @@ class DigestReader {
     for (size_t offset : records_.of(Kind::kDigest)) read_digest(offset);
     for (size_t offset : records_.of(Kind::kSignature))
       signatures_.emplace(bytes_.load<SignatureRecord>(offset).id, offset);
+    for (size_t offset : records_.of(Kind::kOpTime)) {
+      const auto record = bytes_.load<OpTimeRecord>(offset);
+      Times& times = times_[record.signature];
+      times.sum_ns += static_cast<double>(record.time_ns);
+      ++times.count;
+    }
     for (size_t offset : records_.of(Kind::kCallDigests)) read_call(offset);
   }
 
  private:
+  struct Times {
+    double sum_ns = 0, count = 0;
+  };
+
   static bool is_possible(const DigestRecord& record) {
     return record.dtype < 64 && record.finite <= record.count &&
            record.place_count == std::min<uint64_t>(record.count, kDigestPlaces);
@@ -84,6 +94,8 @@ class DigestReader {
     call.site = sites_.site(signature.site);
     call.site.phase = static_cast<Phase>(signature.phase);
     call.step = record.step;
+    if (const auto times = times_.find(record.signature); times != times_.end())
+      call.time_ns = times->second.sum_ns / times->second.count;
     for (int i = 0; i < record.operand_count + record.result_count; ++i) {
       const auto id =
           bytes_.load<uint32_t>(offset + sizeof(CallDigestsRecord) + i * sizeof(uint32_t));
@@ -99,6 +111,7 @@ class DigestReader {
   DigestedProcess& process_;
   std::unordered_map<uint32_t, uint32_t> index_;
   std::unordered_map<uint32_t, size_t> signatures_;
+  std::unordered_map<uint32_t, Times> times_;
 };
 
 }  // namespace

@@ -24,12 +24,14 @@ struct Digest {
   uint32_t shape = 0;  // a hash
   uint32_t base = 0;   // index + 1 of the digest of what it is a view of; 0: none that is known
   std::vector<double> places;
+  uint32_t parts = 1;  // it was put together from those of so many ranks, and has no places
 };
 
 struct DigestedCall {
   std::string op;  // "aten::linear"
   Site site;
   uint32_t step = 0;
+  double time_ns = 0;  // of such a call, on average of those that were timed; 0: none was
   std::vector<uint32_t> operands, results;  // index + 1 into digests; 0: a tensor without
 };
 

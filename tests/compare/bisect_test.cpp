@@ -149,7 +149,8 @@ TEST_CASE("a bisection runs only what is apart, and says what is left") {
   CHECK(bisection.before == Approx(0.1));
   CHECK(bisection.after == 0);
   CHECK(bisection.runs.size() == runs);
-  CHECK(bisection.share == Approx(1.0 / 7));
+  CHECK(bisection.share.of_calls == Approx(1.0 / 7));
+  CHECK_FALSE(bisection.share.of_time.has_value());
 
   a.digests[1].finite = 0;
   CHECK_THROWS_AS(bisect(a, b, {1}, "", run), InputError);

@@ -139,6 +139,35 @@ TEST_CASE("the op that adds is named, and not those that pass it on") {
   CHECK(comparison.agree == 1);
 }
 
+TEST_CASE("calls of one op that stand in another order are not held against each other") {
+  // The branches of the second run are made in another order, each ending in a clone.
+  const auto branches = [](bool is_turned) {
+    DigestedProcess process = chain({{"aten::sin", {1, 2, 3, 4}}, {"aten::cos", {-5, 6, -7, 8}}});
+    process.calls[1].operands = {1};
+    const auto clone = [&](uint32_t of, const char* between) {
+      if (between) {
+        process.digests.push_back(process.digests[of - 1]);
+        process.calls.push_back({.op = between,
+                                 .site = process.calls[0].site,
+                                 .step = 1,
+                                 .operands = {of},
+                                 .results = {static_cast<uint32_t>(process.digests.size())}});
+        of = static_cast<uint32_t>(process.digests.size());
+      }
+      process.digests.push_back(process.digests[of - 1]);
+      process.calls.push_back({.op = "aten::clone",
+                               .site = process.calls[0].site,
+                               .step = 1,
+                               .operands = {of},
+                               .results = {static_cast<uint32_t>(process.digests.size())}});
+    };
+    clone(is_turned ? 3 : 2, is_turned ? "aten::detach_copy" : nullptr);
+    clone(is_turned ? 2 : 3, nullptr);
+    return process;
+  };
+  CHECK(compared(branches(false), branches(true)).places.empty());
+}
+
 TEST_CASE("an op that one run alone has is named where it changes what is given") {
   const auto a = chain({{"aten::mul", {1, 2, 3, 4}}, {"aten::tanh", {1, 2, 3, 4}}});
   const auto clamped = chain(
@@ -158,6 +187,41 @@ TEST_CASE("random ops that draw other numbers are inputs") {
   CHECK(comparison.places.empty());
   CHECK(comparison.inputs.random == "aten::bernoulli");
   CHECK(comparison.is_apart());
+}
+
+TEST_CASE("rounding is listed where a lower dtype stands between, and not where other ops do") {
+  const auto with = [](Dtype dtype) {
+    DigestedProcess process = chain({{"aten::mul", {1, 2, 3, 4}},
+                                     {"aten::exp", {1, 2, 3, 4.0000001}},
+                                     {"aten::tanh", {1, 2, 3, 4.0000001}}});
+    process.digests[2].dtype = dtype;
+    return process;
+  };
+  const auto a = chain({{"aten::mul", {1, 2, 3, 4}}, {"aten::tanh", {1, 2, 3, 4}}});
+  CHECK(compared(a, with(Dtype::kFloat)).rounding.empty());
+  const auto low = chain({{"aten::mul", {1, 2, 3, 4}},
+                          {"aten::to", {1, 2, 3, 4.01}},
+                          {"aten::float", {1, 2, 3, 4.01}},
+                          {"aten::tanh", {1, 2, 3, 4.01}}});
+  DigestedProcess cast = low;
+  cast.digests[2].dtype = Dtype::kBFloat16;
+  const Comparison comparison = compared(a, cast);
+  CHECK(comparison.places.empty());
+  REQUIRE(comparison.rounding.size() == 1);
+  CHECK(comparison.rounding[0].only_b.size() == 2);
+}
+
+TEST_CASE("integers, booleans and empty tensors are compared") {
+  const auto run = [](Dtype dtype, const std::vector<double>& values) {
+    DigestedProcess process = chain({{"aten::bitwise_and", values}});
+    process.digests[0].dtype = process.digests[1].dtype = dtype;
+    return process;
+  };
+  for (const Dtype dtype : {Dtype::kLong, Dtype::kBool}) {
+    CHECK(compared(run(dtype, {1, 0}), run(dtype, {1, 0})).agree == 1);
+    CHECK(compared(run(dtype, {1, 0}), run(dtype, {1, 1})).places.size() == 1);
+  }
+  CHECK(compared(run(Dtype::kFloat, {}), run(Dtype::kFloat, {})).agree == 1);
 }
 
 TEST_CASE("what cannot be compared is an error that says why") {
