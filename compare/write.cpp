@@ -49,6 +49,9 @@ std::string joined(const std::vector<std::string>& ops) {
 
 std::string explained(const Divergence& at, const std::string& name_a, const std::string& name_b) {
   const std::string op = printable(at.op);
+  if (at.has_other_number)
+    return fmt::format("{} of {}: {}, for a number that it is given is another in each run", op,
+                       dtypes(at), off(at.distance));
   if (at.only_a.empty() && at.only_b.empty())
     return fmt::format("{} of {}: {}, its operands were {}", op, dtypes(at), off(at.distance),
                        apart(at.given));
@@ -204,6 +207,7 @@ Json place_json(const Divergence& at) {
   json["dtypes"] = {at.dtype_a, at.dtype_b};
   json["distance"] = number(at.distance);
   json["given"] = number(at.given);
+  json["other_number"] = at.has_other_number;
   json["only_before"] = at.only_a;
   json["only_after"] = at.only_b;
   return json;

@@ -211,6 +211,78 @@ TEST_CASE("rounding is listed where a lower dtype stands between, and not where 
   CHECK(comparison.rounding[0].only_b.size() == 2);
 }
 
+TEST_CASE(
+    "what a compiled region gives is held against the ops that stand there in the other run") {
+  const auto eager = [](double value) {
+    return chain({{"aten::linear", {1, 2, 3, 4}},
+                  {"aten::mul", {1, 2, 3, value}},
+                  {"aten::tanh", {1, 2, 3, value}}});
+  };
+  DigestedProcess compiled = eager(4);
+  compiled.calls.erase(compiled.calls.begin() + 1);
+  CHECK(compared(eager(4.0000001), compiled).places.empty());
+  const Comparison comparison = compared(eager(5), compiled);
+  REQUIRE(comparison.places.size() == 1);
+  CHECK(comparison.places[0].op == "aten::tanh");
+  CHECK(comparison.places[0].only_a == std::vector<std::string>{"aten::mul"});
+  CHECK(comparison.places[0].only_b.size() == 1);
+  CHECK(compared(compiled, eager(5)).places.size() == 1);
+}
+
+TEST_CASE("an op of which an operand has no digest is not said to add") {
+  DigestedProcess a = chain({{"aten::view_as_real", {1, 2}}}),
+                  b = chain({{"aten::view_as_real", {1, 3}}});
+  CHECK(compared(a, b).places.size() == 1);
+  for (DigestedProcess* process : {&a, &b}) process->calls[0].operands = {0};
+  CHECK(compared(a, b).places.empty());
+  CHECK(compared(a, b).not_judged == 1);
+}
+
+TEST_CASE(
+    "sums of other parts of a gradient are not held against each other, and two results are") {
+  const auto run = [](const char* between, Phase phase) {
+    DigestedProcess process = chain({{"aten::mul", {1, 2, 3, 4}}, {"aten::tanh", {1, 2, 3, 4}}});
+    if (between)
+      process = chain(
+          {{"aten::mul", {1, 2, 3, 4}}, {between, {2, 3, 4, 5}}, {"aten::tanh", {2, 3, 4, 5}}});
+    for (DigestedCall& call : process.calls) call.site.phase = phase;
+    return process;
+  };
+  const auto places = [&](const char* between, Phase phase) {
+    return compared(run(nullptr, phase), run(between, phase)).places.size();
+  };
+  CHECK(places("aten::add_", Phase::kBackward) == 0);
+  CHECK(places("aten::neg", Phase::kBackward) == 1);
+  CHECK(places("aten::add_", Phase::kForward) == 1);
+}
+
+TEST_CASE("what a rounding to 16 bits moved may come out later") {
+  const auto run = [](double moved, Dtype dtype) {
+    DigestedProcess process = chain({{"aten::mul", {1, 2, 3, 4}},
+                                     {"aten::neg", {1, 2, 3, 4 + moved / 100}},
+                                     {"aten::relu", {1, 2, 3, 4 + moved}}});
+    process.digests[2].dtype = dtype;
+    return process;
+  };
+  CHECK(compared(run(0, Dtype::kBFloat16), run(0.003, Dtype::kBFloat16)).places.empty());
+  CHECK(compared(run(0, Dtype::kBFloat16), run(0.3, Dtype::kBFloat16)).places.size() == 1);
+  CHECK(compared(run(0, Dtype::kFloat), run(0.003, Dtype::kFloat)).places.size() > 0);
+}
+
+TEST_CASE("a number that the program gives is the op's own, and one that rounding moved is none") {
+  const auto run = [](double number, double result) {
+    DigestedProcess process = chain({{"aten::add_", {result, 2, 3, 4}}});
+    process.digests.push_back(digest_of({number}));
+    process.calls[0].operands.push_back(3);
+    return process;
+  };
+  const Comparison comparison = compared(run(1e-8, 1), run(1e-5, 1.1));
+  REQUIRE(comparison.places.size() == 1);
+  CHECK(comparison.places[0].has_other_number);
+  CHECK(comparison.inputs.agree());
+  CHECK_FALSE(compared(run(1, 1), run(1.0000001, 1.0000001)).is_apart());
+}
+
 TEST_CASE("integers, booleans and empty tensors are compared") {
   const auto run = [](Dtype dtype, const std::vector<double>& values) {
     DigestedProcess process = chain({{"aten::bitwise_and", values}});
