@@ -214,8 +214,13 @@ class Comparer {
       return most_apart(operands);
     }
     size_t at = 0;
+    const bool overwrites = ops::parse_op_name(a.op).base == "copy";
     for (size_t k = 0; k < a.operands.size(); ++k) {
       if (a.operands[k] == 0 || b.operands[k] == 0) continue;
+      if (overwrites && k == 0) {
+        operands[at++].distance = 0;  // what was there is gone
+        continue;
+      }
       if (is_other_number(a.operands[k], b.operands[k], operands[at].distance)) {
         operands[at++].distance = 0;  // what follows from it is the op's own
         has_other_number_ = true;
@@ -296,6 +301,13 @@ class Comparer {
       return;
     }
     ++inputs.tensors;
+    if (a.dtype != b.dtype && apart > kTiny && apart <= rounded) {
+      Divergence place = place_of(call, Cause::kRounding, apart, 0);
+      place.dtype_a = dtype_name(a.dtype);
+      place.dtype_b = dtype_name(b.dtype);
+      place.is_kept_lower = true;
+      out_.rounding.push_back(std::move(place));
+    }
     const double computed =
         kRoundingsOfTable * std::max(unit_roundoff(a.dtype), unit_roundoff(b.dtype));
     if (apart <= (call.step == first_step_ ? computed : std::max(computed, kOtherData))) return;
@@ -325,7 +337,7 @@ class Comparer {
       }
       found.alone.push_back(call);
       const DigestedCall& made = side.process.calls[call];
-      found.has_sum = found.has_sum || ops::parse_op_name(made.op).base.starts_with("add");
+      found.has_sum = found.has_sum || ops::parse_op_name(made.op).base == "add";
       for (const auto* list : {&made.operands, &made.results})
         for (uint32_t index : *list)
           if (index != 0)
@@ -370,9 +382,10 @@ class Comparer {
     const size_t made_a = a_.maker(ia, call.step);
     const size_t made_b = b_.maker(ib, b_.process.calls[j].step);
     if (made_a == kAlone && made_b == kAlone) return;
-    if (made_a == kAlone || made_b == kAlone)
+    const bool is_weight = !(made_a == kAlone ? a : b).parameter.empty();
+    if ((made_a == kAlone || made_b == kAlone) && !is_weight)
       return check_unseen(call, made_a == kAlone ? b_ : a_, std::min(made_a, made_b), a, b, apart);
-    if (alignment_.to_b[made_a] == made_b) return;
+    if (made_a != kAlone && alignment_.to_b[made_a] == made_b) return;
     const Between in_a = between(a_, alignment_.to_b, made_a);
     const Between in_b = between(b_, alignment_.to_a, made_b);
     if (in_a.alone.empty() && in_b.alone.empty()) return;

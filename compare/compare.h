@@ -29,6 +29,7 @@ struct Divergence {
   double distance = 0;              // of the result; of the operand with kBetween
   double given = 0;                 // of the operands; where the operand was made with kBetween
   bool has_other_number = false;    // the program gives the op one, which is another in each run
+  bool is_kept_lower = false;       // what one run keeps in a lower dtype from the start
   std::vector<std::string> only_a;  // ops that stand between in this run alone
   std::vector<std::string> only_b;
 };

@@ -49,6 +49,9 @@ std::string joined(const std::vector<std::string>& ops) {
 
 std::string explained(const Divergence& at, const std::string& name_a, const std::string& name_b) {
   const std::string op = printable(at.op);
+  if (at.is_kept_lower)
+    return fmt::format("{} is given what is {} from the start: {}", op, dtypes(at),
+                       apart(at.distance));
   if (at.has_other_number)
     return fmt::format("{} of {}: {}, for a number that it is given is another in each run", op,
                        dtypes(at), off(at.distance));
@@ -208,6 +211,7 @@ Json place_json(const Divergence& at) {
   json["distance"] = number(at.distance);
   json["given"] = number(at.given);
   json["other_number"] = at.has_other_number;
+  json["kept_lower"] = at.is_kept_lower;
   json["only_before"] = at.only_a;
   json["only_after"] = at.only_b;
   return json;

@@ -283,6 +283,48 @@ TEST_CASE("a number that the program gives is the op's own, and one that roundin
   CHECK_FALSE(compared(run(1, 1), run(1.0000001, 1.0000001)).is_apart());
 }
 
+TEST_CASE("what one run keeps in a lower dtype is where its rounding comes from") {
+  const auto run = [](double kept, Dtype dtype) {
+    DigestedProcess process = chain({{"aten::mul_", {kept, 2, 3, 4}}});
+    process.digests[0].places[0] = kept;
+    process.digests[0].dtype = process.digests[1].dtype = dtype;
+    return process;
+  };
+  const Comparison comparison = compared(run(1, Dtype::kFloat), run(1.004, Dtype::kBFloat16));
+  CHECK(comparison.places.empty());
+  REQUIRE(comparison.rounding.size() == 1);
+  CHECK(comparison.rounding[0].is_kept_lower);
+  CHECK(compared(run(1, Dtype::kFloat), run(1, Dtype::kBFloat16)).rounding.empty());
+}
+
+TEST_CASE("what copy_ overwrites is no operand") {
+  const auto run = [](double before, double after) {
+    DigestedProcess process = chain({{"aten::copy_", {after, 2, 3, 4}}});
+    process.digests.push_back(digest_of({before, 2, 3, 4}));
+    process.calls[0].operands = {3, 1};
+    return process;
+  };
+  CHECK_FALSE(compared(run(7, 1), run(70, 1)).is_apart());
+  CHECK(compared(run(7, 1), run(70, 1.1)).places.size() == 1);
+}
+
+TEST_CASE("a weight that one run casts is where its rounding comes from") {
+  const auto run = [](bool is_cast) {
+    const std::vector<double> cast = {1, 2, 3, 4.005};
+    DigestedProcess process = is_cast ? chain({{"aten::to", cast}, {"aten::exp", cast}})
+                                      : chain({{"aten::exp", {1, 2, 3, 4}}});
+    process.digests[0].parameter = "net.weight";
+    if (is_cast) process.digests[1].dtype = Dtype::kBFloat16;
+    return process;
+  };
+  const Comparison comparison = compared(run(false), run(true));
+  CHECK(comparison.places.empty());
+  REQUIRE(comparison.rounding.size() == 1);
+  CHECK(comparison.rounding[0].op == "aten::exp");
+  CHECK(comparison.rounding[0].only_b.size() == 1);
+  CHECK(compared(run(true), run(true)).rounding.empty());
+}
+
 TEST_CASE("integers, booleans and empty tensors are compared") {
   const auto run = [](Dtype dtype, const std::vector<double>& values) {
     DigestedProcess process = chain({{"aten::bitwise_and", values}});
