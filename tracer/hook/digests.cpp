@@ -1,6 +1,7 @@
 // digests.cpp: hot with --values, and not called without. All of a tensor is read, once for each
 // time that it changed: 1 ms a million elements. What was digested is found again by its address
-// and shape, if its version and the elements at the places are still the same.
+// and shape, if its memory was not given back, and its version and the elements at the places are
+// still the same.
 #include "tracer/hook/digests.h"
 
 #include <algorithm>
@@ -38,9 +39,10 @@ struct KnownDigest {
   uint32_t shape = 0;
   uint32_t base = 0;
   std::array<double, trace::kDigestPlaces> places{};
-  // Of a tensor on a GPU, whose elements are not known yet: no other takes its address, and what
-  // writes to it past its version is seen in the next step at the latest.
+  // Another tensor may have its address once it is gone, and be as equal: zero but in few elements.
   c10::optional<c10::weak_intrusive_ptr<c10::StorageImpl>> storage;
+  // Of a tensor on a GPU, whose elements are not known yet: what writes to it past its version is
+  // seen in the next step at the latest.
   uint32_t step = 0;
 };
 
@@ -267,9 +269,11 @@ bool same_places(const KnownDigest& a, const KnownDigest& b, int count) {
 // Nothing has changed since.
 bool is_as_digested(const KnownDigest& known, const KnownDigest& now, const c10::TensorImpl* impl) {
   if (known.version != now.version || known.shape != now.shape) return false;
-  if (!impl->device().is_cuda()) return same_places(known, now, place_count(impl->numel()));
-  return known.step == now.step && known.storage && !known.storage->expired() &&
-         known.storage->_unsafe_get_target() == impl->unsafe_storage().unsafeGetStorageImpl();
+  if (!known.storage || known.storage->expired() ||
+      known.storage->_unsafe_get_target() != impl->unsafe_storage().unsafeGetStorageImpl())
+    return false;
+  if (impl->device().is_cuda()) return known.step == now.step;
+  return same_places(known, now, place_count(impl->numel()));
 }
 
 uint32_t base_of(const c10::TensorImpl* impl) {
@@ -301,7 +305,7 @@ uint32_t digest(const c10::TensorImpl* impl, bool is_gradient = false, uint32_t 
   now.version = version_of(impl);
   now.shape = shape_of(impl);
   now.step = digested_call->step;
-  if (on_gpu) now.storage = impl->unsafe_storage().getWeakStorageImpl();
+  if (impl->unsafe_storage()) now.storage = impl->unsafe_storage().getWeakStorageImpl();
   const uint64_t key = key_of(impl);
   if (!is_gradient) {
     const std::lock_guard<std::mutex> lock(digests->mutex);
