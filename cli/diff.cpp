@@ -5,8 +5,12 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <csignal>
 #include <filesystem>
 #include <memory>
+#include <thread>
 
 #include "cli/command.h"
 #include "cli/exit_status.h"
@@ -76,29 +80,76 @@ static bool compares_values(const DiffCommand& command) {
   return !command.dtypes && has_values(command.before) && has_values(command.after);
 }
 
-// The program of a run once more, to its end: with some modules in Float and digests of one step.
-// What it prints and, where the system can cover its folders, what it writes is thrown away.
+// Ends a process of a run once its optimizer has done that step: the op calls up to there were
+// recorded as they returned. Not where digests may be on their way from a GPU.
+class EndsBehindStep {
+ public:
+  EndsBehindStep(std::string run, uint32_t step)
+      : run_(std::move(run)), step_(step), thread_([this] { watch(); }) {}
+  ~EndsBehindStep() {
+    is_done_ = true;
+    thread_.join();
+  }
+  EndsBehindStep(const EndsBehindStep&) = delete;
+
+ private:
+  void watch() const {
+    for (; !is_done_; std::this_thread::sleep_for(std::chrono::milliseconds(20))) {
+      try {
+        for (const std::string& file : trace_files(run_)) end_if_behind(read_trace_header(file));
+      } catch (const InputError&) {  // nothing was recorded so far
+      }
+    }
+  }
+
+  void end_if_behind(const trace::FileHeader& header) const {
+    constexpr size_t kMostMaps = 16u << 20;
+    if (header.end_state != 0 || header.steps < step_ || header.pid <= 0) return;
+    const auto maps = read_file_if_any(fmt::format("/proc/{}/maps", header.pid), kMostMaps);
+    if (!maps || maps->find("/libcuda.so") != maps->npos) return;
+    ::kill(static_cast<pid_t>(header.pid), SIGKILL);
+  }
+
+  const std::string run_;
+  const uint32_t step_;
+  std::atomic<bool> is_done_{false};
+  std::thread thread_;
+};
+
+// Of a program that trains in one process, what the others record is not compared.
+static bool trains_in_one_process(const std::vector<DigestedProcess>& run) {
+  return std::count_if(run.begin(), run.end(),
+                       [](const DigestedProcess& process) { return process.steps > 0; }) == 1;
+}
+
+// The program of a run once more, with some modules in Float and digests of one step. What it
+// prints and, where the system can cover its folders, what it writes is thrown away; then it may be
+// ended early as well, for nothing of the user's is half written.
 static std::vector<DigestedProcess> run_in_float(const RunDescription& description,
                                                  const std::vector<std::string>& modules,
-                                                 uint32_t step) {
+                                                 uint32_t step, bool may_end_early) {
   const TemporaryFolder folder("bisect");
   const std::string run = folder.path() + "/run", errors = folder.path() + "/errors";
   std::vector<std::string> command = {
       own_executable(), "trace", fmt::format("--values={}", step), "--no-report", "--no-gpu",
       "--out",          run};
-  if (why_not_covered(description.folder).empty()) command.push_back("--discard-writes");
+  const bool is_covered = why_not_covered(description.folder).empty();
+  if (is_covered) command.push_back("--discard-writes");
   for (const std::string& module : modules) command.insert(command.end(), {"--in-float", module});
   command.push_back("--");
   command.insert(command.end(), description.command.begin(), description.command.end());
   const Descriptor out(::open("/dev/null", O_WRONLY | O_CLOEXEC));
   const Descriptor err(::open(errors.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600));
   const Progress progress(fmt::format("running it with {} in Float", fmt::join(modules, ", ")));
+  std::unique_ptr<EndsBehindStep> ends;
+  if (is_covered && may_end_early) ends = std::make_unique<EndsBehindStep>(run, step);
   const ChildEnd end =
       run_child(command.front(), command, current_environment(), {out, err}, [&]() -> std::string {
         return ::chdir(description.folder.c_str()) == 0
                    ? ""
                    : description.folder + ": it cannot be run there any more";
       });
+  ends.reset();
   if (end.signal != 0) throw InputError("interrupted; nothing was found");
   try {
     return read_digests(run);
@@ -123,12 +174,13 @@ static compare::Bisection bisect(const DiffCommand& command, const compare::Comp
         fmt::format("{} was recorded by dtypecheck {}; --bisect wants one of "
                     "dtypecheck trace",
                     command.after, description.under.front()));
+  const bool may_end_early = trains_in_one_process(after);
   const auto& likely = comparison.places.empty() ? comparison.rounding : comparison.places;
   return compare::bisect(compare::main_process(before, command.before),
                          compare::main_process(after, command.after), comparison.steps,
                          likely.empty() ? "" : likely.front().site.module,
                          [&](const std::vector<std::string>& modules, uint32_t step) {
-                           return run_in_float(description, modules, step);
+                           return run_in_float(description, modules, step, may_end_early);
                          });
 }
 
@@ -206,11 +258,13 @@ extern const Command diff_command = {
     .summary = "show which dtypes changed between two runs, or where their numbers start to differ",
     .arguments = "[OPTIONS] OLD NEW",
     .examples =
-        "  dtypecheck diff dtype.lock run.trace\n"
-        "  dtypecheck diff run.trace run.trace --json\n"
-        "  dtypecheck diff run1 run2 --values\n"
-        "  dtypecheck diff run-in-float run-in-bf16 --bisect\n"
-        "  dtypecheck diff run1 run2 --format html -o diff.html\n",
+        "  dtypecheck diff dtype.lock run1                       # which dtypes changed?\n"
+        "  dtypecheck diff run1 run2                             # where do their numbers part?\n"
+        "  dtypecheck diff run1 run2 --format html -o diff.html  # … module by module\n"
+        "  dtypecheck diff run1 run2 --json -o diff.json         # … for a program\n"
+        "  dtypecheck diff run-in-float run-in-bf16 --bisect     # what has to stay in Float?\n"
+        "  dtypecheck diff one-process eight-ranks               # do ranks compute the same?\n"
+        "  dtypecheck diff eight-ranks eight-ranks               # did a replica drift?\n",
     .set_up = set_up,
 };
 

@@ -21,6 +21,7 @@ bool are_equal(const Parts& parts) {
 Digest joined(const Parts& parts, double share) {
   Digest all = *parts.front();
   all.count = all.finite = 0;
+  all.largest = 0;
   all.places.clear();
   all.parts = static_cast<uint32_t>(parts.size());
   double sum = 0, squares = 0;
@@ -61,7 +62,7 @@ DigestedProcess put_together(const std::map<int, const DigestedProcess*>& ranks)
   const double of_gradient = 1 / static_cast<double>(ranks.size());
   for (size_t call = 0; call < first.calls.size(); ++call) {
     const double share = first.calls[call].site.phase == Phase::kBackward ? of_gradient : 1;
-    const auto join = [&](const std::vector<uint32_t> DigestedCall::*list) {
+    const auto join = [&](const std::vector<uint32_t> DigestedCall::* list) {
       for (size_t k = 0; k < (first.calls[call].*list).size(); ++k) {
         const uint32_t index = (first.calls[call].*list)[k];
         if (done.contains(index)) continue;

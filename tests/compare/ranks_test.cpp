@@ -47,9 +47,9 @@ DigestedProcess run_of(int rank, const std::vector<double>& rows, double gradien
 }
 
 TEST_CASE("the ranks' parts of a batch are put together, and equal copies stay as they are") {
-  const DigestedProcess first = run_of(0, {1, 2}, 2), second = run_of(1, {3, -4}, 2);
+  const DigestedProcess first = run_of(0, {3, -4}, 2), second = run_of(1, {1, 2}, 2);
   const DigestedProcess all = put_together({{0, &first}, {1, &second}});
-  const Digest whole = digest_of({1, 2, 3, -4});
+  const Digest whole = digest_of({3, -4, 1, 2});
   CHECK(all.digests[0].parts == 2);
   CHECK(distance(all.digests[0], whole).value() < 1e-12);
   CHECK(distance(all.digests[1], digest_of({2, 2, 2})) == 0.0);

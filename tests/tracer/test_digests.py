@@ -1,9 +1,12 @@
 """trace --values and diff: the op that was planted is the first that is named, and near misses name nothing."""
 
 import json
+import pathlib
 import re
+import shutil
 import subprocess
 import sys
+import tempfile
 import unittest
 
 from test_launchers import torchrun
@@ -301,11 +304,42 @@ class Bisect(TracedTest):
         self.assertLessEqual(found["left"], found["rounding"])
         self.assertGreater(found["distance"], found["rounding"])
         self.assertLess(found["share_of_op_calls"], 0.3)
+        self.assertNotIn("share_of_time", found)
         self.assertEqual(found["runs"][0]["in_float"], ["net.blocks.1.gate"])
 
     def test_rounding_alone(self):
         found = json.loads(self.bisected(["float32"], ["bfloat16"], 0).stdout)["bisection"]
         self.assertEqual((found["runs"], found["keep_in_float"]), ([], []))
+
+    def steps_of_runs(self, steps, command):
+        """That the runs of a bisection of this program made, each where it would make so many."""
+        if self.execute([DTYPECHECK, "trace", "--no-report", "--discard-writes", "--out", self.folder / "covered", "--", "true"]).status:
+            self.skipTest("no overlay here, so that runs go to their end")
+        self.addCleanup(shutil.rmtree, self.folder / "covered", ignore_errors=True)
+        runs = [self.traced("in_float.py", "float32", "digits", options=["--values=1"]), self.traced_command(command, options=["--values=1"])]
+        with tempfile.TemporaryDirectory() as place:
+            mark = pathlib.Path(place) / "steps"
+            done = self.execute([DTYPECHECK, "diff", "--bisect", "--json", *(run.run.folder for run in runs)],
+                                env={**self.environment, "STEPS": str(steps), "MARK": str(mark)})
+            self.assertEqual(done.status, 1, done.said)
+            self.assertEqual(json.loads(done.out)["bisection"]["keep_in_float"], ["net.blocks.1.gate"])
+            return mark.read_text().split()
+
+    def test_a_run_ends_behind_the_step(self):
+        made = self.steps_of_runs(4000, [sys.executable, PROGRAMS / "in_float.py", "bfloat16", "digits"])
+        self.assertNotIn("3999", made)
+
+    def test_runs_of_two_processes_go_to_their_end(self):
+        words = f"{sys.executable} {PROGRAMS / 'in_float.py'} bfloat16 digits"
+        made = self.steps_of_runs(4, ["bash", "-c", f"{words} && {words}"])
+        self.assertEqual(made.count("3"), made.count("0"))
+
+    def test_share_of_time(self):
+        runs = [self.traced("in_float.py", dtype, "digits", options=["--values", "--timeline", "3"]) for dtype in ("float32", "bfloat16")]
+        result = json.loads(tool("diff", "--bisect", "--json", *(run.run.folder for run in runs), statuses=(1,)).stdout)
+        check(self, result, json.loads(SCHEMA.read_text()))
+        self.assertGreater(result["bisection"]["share_of_time"], 0)
+        self.assertLess(result["bisection"]["share_of_time"], 1)
 
     def test_nothing_in_16_bits(self):
         self.assertIn(b"no module computes in 16 bits", self.bisected(["float32"], ["float32"], 2).stderr)
