@@ -348,8 +348,7 @@ class Comparer {
     return found;
   }
 
-  // Else these are not the same tensor: two calls of one op with equal shapes stand in another
-  // order.
+  // Else these are not the same tensor, but of two calls of one op with equal shapes.
   bool meet(const Between& in_a, const Between& in_b) const {
     if (in_a.aligned.empty() || in_b.aligned.empty()) return true;
     return std::any_of(in_a.aligned.begin(), in_a.aligned.end(), [&](size_t at) {
@@ -389,9 +388,10 @@ class Comparer {
     const Between in_a = between(a_, alignment_.to_b, made_a);
     const Between in_b = between(b_, alignment_.to_a, made_b);
     if (in_a.alone.empty() && in_b.alone.empty()) return;
-    if (!meet(in_a, in_b)) return;
-    // The gradient of what several ops use is summed as they come: these are sums of other parts.
-    if (call.site.phase == Phase::kBackward && in_a.has_sum != in_b.has_sum) return;
+    // Branches of the backward pass run in another order, and the gradient of what several ops use
+    // is summed as they come.
+    if (call.site.phase == Phase::kBackward && (!meet(in_a, in_b) || in_a.has_sum != in_b.has_sum))
+      return;
     double worst = 0;
     for (const size_t at : in_a.aligned) worst = std::max(worst, result_distance_[at]);
     for (const size_t at : in_b.aligned)
