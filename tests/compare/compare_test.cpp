@@ -382,6 +382,17 @@ std::string trace_bytes(uint8_t dtype, uint32_t named, uint32_t base = 0) {
   return read_file(path, 1 << 20);
 }
 
+TEST_CASE("a trace of an older format is an error that says what to do") {
+  std::string old = trace_bytes(6, 1);
+  trace::FileHeader header;
+  std::memcpy(&header, old.data(), sizeof header);
+  header.version = 10;
+  std::memcpy(old.data(), &header, sizeof header);
+  CHECK_THROWS_WITH(
+      read_digest_bytes(old.data(), old.size(), "x"),
+      Catch::Matchers::Contains("version 10") && Catch::Matchers::Contains("record it again"));
+}
+
 TEST_CASE("digests are read as they were written, and what cannot be is left out") {
   const std::string good = trace_bytes(6, 1);
   const DigestedProcess process = read_digest_bytes(good.data(), good.size(), "x");
