@@ -225,6 +225,17 @@ std::vector<Cure> moved(const RunIndex& index, const JudgeOptions& options, cons
   const bool is_cut = index.has(call, ops::kCast) && kIntegral.contains(*call.result_dtype()) &&
                       !call.operands.empty() && call.operands.front().is_floating();
   if (is_cut) return kept_floating(propose, call);
+  // Neighbours that Float does not tell apart: the cast comes too early.
+  const bool falls = index.has(call, ops::kCast) && kBeyond.contains(*call.result_dtype()) &&
+                     !call.operands.empty() && is_wide(call.operands.back());
+  if (falls) {
+    const Dtype wide = source_of(call);
+    auto cure = propose.cast_result(call, wide);
+    if (!cure) return {};
+    cure->text = fmt::format("keep it in {} from there on, and cast what is computed of it{}",
+                             dtype_name(wide), at(call.site.line));
+    return {*std::move(cure)};
+  }
   if (rounded == nullptr) return propose.compute_in_float(call);
   const Dtype source = source_of(*rounded);
   const bool is_constructed = propose.line_of(*rounded).find("Tensor(") != std::string::npos;
