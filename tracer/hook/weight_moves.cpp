@@ -356,7 +356,6 @@ void look_at_weights(ThreadState* state, const Frame& frame,
     std::vector<const c10::TensorImpl*> on_gpu;
     for_first_tensors(frame, inputs, [&](const c10::TensorImpl* impl) {
       if (!is_trained_weight(impl)) return;
-      if (!impl->grad().defined()) return;  // nobody knows which of its elements were to move
       const bool is_known = moves->weights.count(impl) != 0;
       if (!is_known && moves->weights.size() >= kMostWeights) return;
       Weight& weight = moves->weights[impl];
