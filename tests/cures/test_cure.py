@@ -568,10 +568,18 @@ print(loss.item())
 """, ("x.pow(2)", "x.to(torch.float32).pow(2)"))
 
     def test_advice_stands_where_no_edit_is_known(self):
-        self.record("sharded", SHARDED)
-        done = self.cure("sharded/run", status=1)
-        self.assertIn("no edit is known that may cure it; by hand: cast one of them", done.stdout)
+        self.record("quotient", """\
+import torch
+count = torch.tensor([5])
+count.copy_(count / 2)
+print(count)
+""")
+        done = self.cure("quotient/run", status=1)
+        self.assertIn("no edit is known that may cure it; by hand: cast the integers to Float", done.stdout)
         self.assertNotIn("apply with", done.stdout)
+
+    def test_sharded_tensors(self):
+        self.check("sharded", SHARDED, ("mesh, [Shard(0)]), 0.5", "mesh, [Shard(0)]).to(saved.dtype), 0.5"))
 
     def check(self, name, program, *changes):
         """The changes are what is proven."""
