@@ -275,6 +275,9 @@ class Searcher {
     Judgement judged = judge_.judge(node, goal, next, is_setting);
     // A change on top of another may have brought back what that had cured.
     const auto [first, first_goal] = begun_;
+    if (judged.verdict == Verdict::kProven && first_goal != &goal &&
+        is_read_as_before(first->run(), *first_goal, next.run()))
+      judged = {Verdict::kRefuted, Reason::kStill, "again there: " + described(*first_goal)};
     if (judged.verdict == Verdict::kProven && first_goal != &goal)
       if (const Finding* left = Judge::left_of(*first, *first_goal, next))
         judged = has_further_cause(*first_goal, *left)

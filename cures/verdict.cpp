@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "cures/prose.h"
+#include "rules/cures/cures.h"
 #include "rules/engine/rule.h"
 
 namespace dtypecheck::cures {
@@ -103,7 +104,31 @@ bool makes_non_finite(const Finding& finding) {
   return finding.rule == rules::first_non_finite.doc.id;
 }
 
+std::set<std::string> readers_of(const Run& run, const std::string& made) {
+  std::set<std::string> readers;
+  for (const OpCall& call : run.calls) {
+    for (const Operand& operand : call.operands) {
+      const OpCall* origin = run.call(operand.origin);
+      if (origin != nullptr && dtypes_of(*origin) == made) readers.insert(dtypes_of(call));
+    }
+  }
+  return readers;
+}
+
 }  // namespace
+
+bool is_read_as_before(const Run& before, const Finding& goal, const Run& now) {
+  const OpCall* call = before.call(goal.call);
+  const OpCall* rounded =
+      call != nullptr && call->inexact ? before.call(call->inexact->rounded_at) : nullptr;
+  if (rounded == nullptr || rounded == call) return false;
+  for (const OpCall& reader : before.calls)
+    for (const Operand& operand : reader.operands)
+      if (operand.origin == rounded->id && rules::is_weight(operand)) return false;
+  const std::string made = dtypes_of(*rounded);
+  const std::set<std::string> readers = readers_of(before, made);
+  return !readers.empty() && readers == readers_of(now, made);
+}
 
 bool has_further_cause(const Finding& goal, const Finding& left) {
   return left.rule == rules::far_from_float.doc.id && !left.cures.empty() &&
@@ -221,6 +246,9 @@ Judgement Judge::judge(const Node& node, const Finding& goal, const Node& next, 
     return {Verdict::kNotTried, Reason::kNoRun,
             how_far(trial) + " in time; allow more with --timeout"};
   if (!is_enough) return {Verdict::kNotTried, Reason::kNoRun, how_far(trial)};
+  if (is_read_as_before(node.run(), goal, trial.recorded.run))
+    return {Verdict::kRefuted, Reason::kStill,
+            "what rounded the numbers is read as before: " + described(goal)};
   std::string compared;
   if (auto differs = judge_numbers(trial, compared)) return *std::move(differs);
   return {Verdict::kProven, Reason::kEnd,

@@ -19,6 +19,9 @@ bool has_autocast(const Run& run);
 bool is_refusal(const Run& run, const Finding& finding);
 // Numbers were rounded at two places, and what was said of the one is said of the other now.
 bool has_further_cause(const Finding& goal, const Finding& left);
+// What rounded the numbers of the finding is read as before, in the same dtypes: one that is gone
+// was not looked at again. Weights round all that is computed, and say nothing of this place.
+bool is_read_as_before(const Run& before, const Finding& goal, const Run& now);
 // A change above a line moves it.
 bool is_near(const SourceLine& a, const SourceLine& b);
 

@@ -293,3 +293,47 @@ TEST_CASE("A NaN that came with the data is there once an infinity is no more") 
     CHECK(merit.left == (is_given ? 0 : 1));
   }
 }
+
+namespace {
+
+// A table is rounded to 16 bits, read in Float, and two of what is computed of it are compared.
+Run rounded_table(Dtype read_in) {
+  const auto tensor = [](Dtype dtype, OpCallId origin) {
+    Operand operand;
+    operand.dtypes = dtype;
+    operand.origin = origin;
+    return operand;
+  };
+  OpCall cast{.id = 1, .op = "aten::_to_copy", .results = {tensor(Dtype::kBFloat16, 0)}};
+  OpCall read{.id = 2,
+              .op = "aten::_to_copy",
+              .operands = {tensor(read_in, read_in == Dtype::kBFloat16 ? 1 : 0)},
+              .results = {tensor(Dtype::kFloat, 0)}};
+  OpCall difference{.id = 3, .op = "aten::sub", .operands = {tensor(Dtype::kFloat, 2)}};
+  difference.inexact = InexactValue{.from = 1e-6, .to = 0.2, .rounded_at = 1};
+  Run run;
+  run.calls = {cast, read, difference};
+  return run;
+}
+
+}  // namespace
+
+TEST_CASE("What is rounded and read as before is not cured, though nothing is found any more") {
+  const Run before = rounded_table(Dtype::kBFloat16);
+  const Finding goal{.rule = "far-from-float", .call = 3};
+  CHECK(is_read_as_before(before, goal, rounded_table(Dtype::kBFloat16)));
+  CHECK_FALSE(is_read_as_before(before, goal, rounded_table(Dtype::kFloat)));
+  Run of_weight = before;
+  of_weight.calls[1].operands[0].parameter = "model.table";
+  CHECK_FALSE(is_read_as_before(of_weight, goal, of_weight));
+}
+
+TEST_CASE("A finding with another cure is of another cause") {
+  Finding goal{.rule = "far-from-float"}, left = goal;
+  goal.cures = {{.where = {.file = "net.py", .line = 3}, .text = "keep it in Float"}};
+  left.cures = {{.where = {.file = "net.py", .line = 9}, .text = "keep the buffer"}};
+  CHECK(has_further_cause(goal, left));
+  CHECK_FALSE(has_further_cause(goal, goal));
+  left.rule = "mixed-operands";
+  CHECK_FALSE(has_further_cause(goal, left));
+}
