@@ -118,6 +118,7 @@ std::set<std::string> readers_of(const Run& run, const std::string& made) {
 }  // namespace
 
 bool is_read_as_before(const Run& before, const Finding& goal, const Run& now) {
+  if (goal.rule != rules::far_from_float.doc.id) return false;
   const OpCall* call = before.call(goal.call);
   const OpCall* rounded =
       call != nullptr && call->inexact ? before.call(call->inexact->rounded_at) : nullptr;

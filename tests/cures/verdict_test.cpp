@@ -323,6 +323,7 @@ TEST_CASE("What is rounded and read as before is not cured, though nothing is fo
   const Finding goal{.rule = "far-from-float", .call = 3};
   CHECK(is_read_as_before(before, goal, rounded_table(Dtype::kBFloat16)));
   CHECK_FALSE(is_read_as_before(before, goal, rounded_table(Dtype::kFloat)));
+  CHECK_FALSE(is_read_as_before(before, {.rule = "silent-promotion", .call = 3}, before));
   Run of_weight = before;
   of_weight.calls[1].operands[0].parameter = "model.table";
   CHECK_FALSE(is_read_as_before(of_weight, goal, of_weight));
