@@ -219,7 +219,11 @@ void note_places(const Run& run, const Finding& goal, std::vector<Candidate>& al
 // Loaded, or made in a dtype that a line names. What a model computes has that of its weights.
 bool is_asked_for(const Run& run, const OpCall& call, const Operand& operand, bool by_casts) {
   const Provenance source = ProvenanceIndex(run).of(call, operand);
-  const bool is_data = source.promotion == nullptr && source.parameter == nullptr;
+  const bool is_computed =
+      std::any_of(source.steps.begin(), source.steps.end(), [](const ProvenanceStep& step) {
+        return step.call != nullptr && reads_parameter(*step.call);
+      });
+  const bool is_data = source.promotion == nullptr && source.parameter == nullptr && !is_computed;
   if (!is_data || source.maker == nullptr) return false;
   const uint64_t facts = ops::facts_of(source.maker->op);
   return (by_casts && (facts & ops::kCast) != 0) ||
