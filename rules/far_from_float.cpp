@@ -217,6 +217,14 @@ std::vector<Cure> kept_floating(const CureProposer& propose, const OpCall& cast)
   return cures;
 }
 
+std::optional<Cure> kept_in(const CureProposer& propose, const OpCall& rounded, Dtype dtype) {
+  auto cure = propose.cast_result(rounded, dtype);
+  if (cure)
+    cure->text = fmt::format("keep it in {} from there on, and cast what is computed of it{}",
+                             dtype_name(dtype), at(rounded.site.line));
+  return cure;
+}
+
 // The op alone, or the cast that rounded left to what reads the result: that casts it.
 std::vector<Cure> moved(const RunIndex& index, const JudgeOptions& options, const OpCall& call,
                         const Rounding& rounding) {
@@ -229,12 +237,8 @@ std::vector<Cure> moved(const RunIndex& index, const JudgeOptions& options, cons
   const bool falls = index.has(call, ops::kCast) && kBeyond.contains(*call.result_dtype()) &&
                      !call.operands.empty() && is_wide(call.operands.back());
   if (falls) {
-    const Dtype wide = source_of(call);
-    auto cure = propose.cast_result(call, wide);
-    if (!cure) return {};
-    cure->text = fmt::format("keep it in {} from there on, and cast what is computed of it{}",
-                             dtype_name(wide), at(call.site.line));
-    return {*std::move(cure)};
+    auto cure = kept_in(propose, call, source_of(call));
+    return cure ? std::vector{*std::move(cure)} : std::vector<Cure>();
   }
   if (rounded == nullptr) return propose.compute_in_float(call);
   const Dtype source = source_of(*rounded);
@@ -258,11 +262,7 @@ std::vector<Cure> moved(const RunIndex& index, const JudgeOptions& options, cons
   auto kept =
       rounding.reader == nullptr ? std::nullopt : propose.keep_buffer(*rounded, *rounding.reader);
   if (kept) cures.push_back(*std::move(kept));
-  if (auto cure = propose.cast_result(*rounded, Dtype::kFloat)) {
-    cure->text = fmt::format("keep it in Float from there on, and cast what is computed of it{}",
-                             at(rounded->site.line));
-    cures.push_back(*std::move(cure));
-  }
+  if (auto cure = kept_in(propose, *rounded, Dtype::kFloat)) cures.push_back(*std::move(cure));
   const bool is_made = rounded->operands.empty() && rounded->scalar("dtype") != nullptr;
   if (is_made && !is_in_cpp(*rounded))
     cures.push_back(propose.rewrite(*rounded, Dtype::kFloat, "dtype named",
