@@ -107,16 +107,22 @@ Merit merit_of_source(const Patch& patch, bool is_setting, const std::vector<Cha
   return merit;
 }
 
+bool is_beside(const Finding& finding, bool was_refused) {
+  return was_refused && finding.severity == Severity::kWarning &&
+         (finding.is_asked_for || !loses_steps(finding));
+}
+
 void add_run(Merit& merit, const Trial& trial, const LowShare& before, const Judge& judge,
              bool was_refused) {
   std::set<std::string> left, left_costs;
   for (const Finding& finding : trial.findings) {
-    if (finding.severity < Severity::kWarning || (was_refused && finding.is_asked_for) ||
-        judge.came_with_data(trial.recorded.run, finding))
+    if (finding.severity < Severity::kWarning || judge.came_with_data(trial.recorded.run, finding))
       continue;
-    (costs_only(finding) ? left_costs : left).insert(finding.message);
-    merit.loses_steps |= loses_steps(finding);
-    merit.stops_steps |= loses_steps(finding) && !judge.has_trained_in(trial.recorded.run, finding);
+    const bool is_other = is_beside(finding, was_refused);
+    const bool stands_still = loses_steps(finding) && !is_other;
+    (costs_only(finding) || is_other ? left_costs : left).insert(finding.message);
+    merit.loses_steps |= stands_still;
+    merit.stops_steps |= stands_still && !judge.has_trained_in(trial.recorded.run, finding);
   }
   merit.left = static_cast<int>(left.size());
   merit.left_costs = static_cast<int>(left_costs.size());

@@ -16,9 +16,10 @@ LowShare low_share(const Run& run);
 
 // No run of the patch is better than this.
 Merit merit_of_source(const Patch& patch, bool is_setting, const std::vector<Change>& changes);
+// A warning in a program that an op refused, which takes a change of its own: of the rest, 16-bit
+// weights that stand still are part of the refusal unless the command line asks for them.
+bool is_beside(const Finding& finding, bool was_refused);
 // Of a run that is proven; `before` is the share of the run without a change.
-// Of a program that was refused, 16-bit weights that the command line asks for are not what is
-// mended.
 void add_run(Merit& merit, const Trial& trial, const LowShare& before, const Judge& judge,
              bool was_refused);
 

@@ -44,14 +44,16 @@ class Searcher {
     if (is_cpp && program_.build.empty()) out_.impossible = kNotBuilt;
     if (!program_.build.empty()) out_.impossible = why_not_built(program_);
     if (!out_.impossible.empty()) return std::move(out_);
-    is_refused_ = std::any_of(findings_.begin(), findings_.end(), [&](const Finding& finding) {
-      // A run with its values looked at tells where a NaN began.
-      return finding.severity == Severity::kError &&
-             (is_refusal(root_.run(), finding) || finding.rule == rules::non_finite_loss.doc.id);
-    });
+    // A run with its values looked at tells where a NaN began.
+    bool has_nan = false;
+    for (const Finding& finding : findings_) {
+      if (finding.severity < Severity::kError) continue;
+      is_refused_ |= is_refusal(root_.run(), finding);
+      has_nan |= finding.rule == rules::non_finite_loss.doc.id;
+    }
     Node from = root_;
     const bool is_compiled = was_compiled();
-    if (is_refused_) {
+    if (is_refused_ || has_nan) {
       if (auto repaired = repair_run(is_compiled)) from.trial = std::move(repaired);
     }
     if (out_.is_interrupted || !out_.impossible.empty()) return std::move(out_);
@@ -194,7 +196,8 @@ class Searcher {
         // What is left may be curable on top of it; it stands in any case. Nobody casts by hand
         // what is merely promoted for the sake of another cure.
         const Finding* left = next_goal(tried.node);
-        if (left != nullptr && (urgency(*left) > 0 || urgency(goal) == 0))
+        if (left != nullptr && !is_beside(*left, is_refused_) &&
+            (urgency(*left) > 0 || urgency(goal) == 0))
           solve(tried.node, depth + 1);
       }
       if (tried.judged.reason == Reason::kFurther)

@@ -69,6 +69,17 @@ bool is_edited(const Node& next, const SourceLine& line) {
   });
 }
 
+bool makes_non_finite(const Finding& finding) {
+  return finding.rule == rules::first_non_finite.doc.id;
+}
+
+bool gives_infinity(const Run& run, const Finding& finding) {
+  const OpCall* call = run.call(finding.call);
+  return call != nullptr && makes_non_finite(finding) &&
+         std::any_of(call->non_finite.begin(), call->non_finite.end(),
+                     [](const NonFinite& found) { return !found.is_nan; });
+}
+
 // The goal itself, where a change has moved it too, or another of its kind beside it, which the
 // node had as well.
 bool is_still(const Node& node, const Finding& goal, const Node& next, const Finding& finding) {
@@ -79,7 +90,11 @@ bool is_still(const Node& node, const Finding& goal, const Node& next, const Fin
   const auto is_alike = [&](const Finding& one) {
     SourceLine moved = one.site.line;
     moved.line = line_in(next, node, moved);
-    return name_of(finding) == name_of(one) && is_near(finding.site.line, moved);
+    // Of several ops of a line another may be the first one that overflows.
+    const bool is_of_kind =
+        name_of(finding) == name_of(one) ||
+        (gives_infinity(node.run(), one) && gives_infinity(next.run(), finding));
+    return is_of_kind && is_near(finding.site.line, moved);
   };
   const auto is_there = [&](const Finding& one) {
     return is_alike(one) && finding.site.line.line == line_in(next, node, one.site.line);
@@ -98,10 +113,6 @@ bool rounds(const OpCall& call) {
       widest = std::max(widest, dtype_size_bytes(*operand.dtypes.single()));
   return !result || widest == 0 ||
          (kFloating.contains(*result) && dtype_size_bytes(*result) < widest);
-}
-
-bool makes_non_finite(const Finding& finding) {
-  return finding.rule == rules::first_non_finite.doc.id;
 }
 
 std::set<std::string> readers_of(const Run& run, const std::string& made) {

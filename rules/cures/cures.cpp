@@ -426,8 +426,9 @@ Cure CureProposer::rewrite(const OpCall& call, Dtype dtype, const std::string& h
 }
 
 std::optional<Cure> CureProposer::keep_buffer(const OpCall& cast, const OpCall& reader) const {
-  const bool lowered_module = index_.has(cast, ops::kCast) && is_users_own(cast.site) &&
-                              cast.operands.size() == 1 && !cast.operands.front().requires_grad &&
+  const bool lowered_module = index_.has(cast, ops::kCast) && cast.site.phase == Phase::kLoad &&
+                              is_users_own(cast.site) && cast.operands.size() == 1 &&
+                              !cast.operands.front().requires_grad &&
                               cast.operands.front().dtypes.within(kFloating);
   const bool is_own = is_users_own(reader.site) &&
                       (is_inside(reader.site) || !may_call_module(reader)) &&

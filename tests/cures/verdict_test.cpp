@@ -145,6 +145,20 @@ TEST_CASE(
   CHECK(verdict("far-from-float", Dtype::kFloat, "lossy-cast") == Verdict::kRefuted);
 }
 
+TEST_CASE("A warning of harm beside what an op refused takes a change of its own") {
+  const Judge judge([] { return Trial(); });
+  Trial trial = ended({}, 1);
+  trial.findings = {{.rule = "grad-scaler", .message = "the loss is not scaled"}};
+  for (const bool was_refused : {true, false}) {
+    Merit merit;
+    add_run(merit, trial, {}, judge, was_refused);
+    CHECK((merit.left == 0 && merit.left_costs == 1) == was_refused);
+    CHECK(is_beside(trial.findings.front(), was_refused) == was_refused);
+  }
+  trial.findings.front().severity = Severity::kError;
+  CHECK_FALSE(is_beside(trial.findings.front(), true));
+}
+
 TEST_CASE("16-bit weights that the command line asks for are not what a refusal is mended for") {
   const Judge judge([] { return Trial(); });
   for (const bool is_asked_for : {true, false}) {
@@ -292,6 +306,30 @@ TEST_CASE("A NaN that came with the data is there once an infinity is no more") 
     add_run(merit, *changed, {}, judge, false);
     CHECK(merit.left == (is_given ? 0 : 1));
   }
+}
+
+TEST_CASE("An infinity that another op of the line gives first is the same infinity") {
+  const auto trial = [](const char* op, bool is_nan) {
+    Trial one = ended({});
+    OpCall call{.id = 1, .op = op};
+    call.non_finite = {{.is_nan = is_nan}};
+    one.recorded.run.calls = {call};
+    one.findings = {
+        {.rule = "first-non-finite",
+         .severity = Severity::kWarning,
+         .message = std::string(op) + " gave the first " + (is_nan ? "NaN" : "infinity"),
+         .call = 1,
+         .site = {.line = {.file = "vae.py", .line = 14}}}};
+    return one;
+  };
+  const Trial before = trial("aten::conv2d", false);
+  const Node node{.trial = std::make_shared<Trial>(before), .program = {}};
+  const auto is_left = [&](const char* op, bool is_nan) {
+    const Node next{.trial = std::make_shared<Trial>(trial(op, is_nan)), .program = {}};
+    return Judge::left_of(node, before.findings.front(), next) != nullptr;
+  };
+  CHECK(is_left("aten::_slow_conv2d_forward", false));
+  CHECK_FALSE(is_left("aten::native_group_norm", true));  // behind an infinity that is gone
 }
 
 namespace {
