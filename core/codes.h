@@ -27,12 +27,14 @@ constexpr Phase kLastPhase = Phase::kData;
 // What became of a result that is far from what it would be: how far it went.
 enum class Arrival : uint8_t {
   kUnknown = 0,
-  kLoss = 1,  // backward() is called on what came of it
-  kRead = 2,  // the program reads a number of it
-  kKept = 3,  // a tensor of which nothing more is computed
-  kLost = 4,  // an op of which no other result is known
+  kLoss = 1,     // backward() is called on what came of it
+  kRead = 2,     // the program reads a number of it
+  kKept = 3,     // a tensor of which nothing more is computed
+  kLost = 4,     // an op of which no other result is known
+  kProduct = 5,  // an op that multiplies it, perhaps with weights, behind which it was near again;
+                 // gives way to any other of the same op call
 };
-constexpr Arrival kLastArrival = Arrival::kLost;
+constexpr Arrival kLastArrival = Arrival::kProduct;
 
 // Which numbers of a module are followed over a run.
 enum class HealthRole : uint8_t { kActivation = 1, kGradient = 2, kWeight = 3, kState = 4 };

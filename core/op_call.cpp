@@ -18,7 +18,7 @@ const char* tensor_kind_name(TensorKind kind) {
 }
 
 const char* arrival_name(Arrival arrival) {
-  return name_of<kLastArrival>(arrival, {"unknown", "loss", "read", "kept", "lost"});
+  return name_of<kLastArrival>(arrival, {"unknown", "loss", "read", "kept", "lost", "product"});
 }
 
 const char* gpu_work_name(GpuWorkKind kind) {

@@ -111,7 +111,7 @@ struct InexactValue {
   bool operator==(const InexactValue&) const = default;
 };
 
-const char* arrival_name(Arrival arrival);  // "unknown", "loss", "read", "kept", "lost"
+const char* arrival_name(Arrival arrival);  // "unknown", "loss", "read", …
 
 const char* gpu_work_name(GpuWorkKind kind);  // "kernel", "copy", "fill"
 

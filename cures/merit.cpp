@@ -15,9 +15,9 @@ namespace dtypecheck::cures {
 
 bool Merit::operator<(const Merit& other) const {
   const auto order = [](const Merit& one) {
-    return std::tuple(one.stops_steps, one.is_workaround(), one.overrides, one.loses_steps,
-                      one.left, one.dead_or_doubled, one.literals, one.place, one.integers,
-                      one.in_libraries, one.left_costs, one.is_setting, one.edits);
+    return std::tuple(one.stops_steps, one.tier(), one.overrides, one.loses_steps, one.left,
+                      one.dead_or_doubled, one.literals, one.place, one.integers, one.in_libraries,
+                      one.left_costs, one.is_setting, one.edits);
   };
   return order(*this) < order(other);
 }

@@ -61,6 +61,8 @@ class Searcher {
     // An eager run has other op calls than those of the changes, which compile.
     if (!is_compiled) low_before_ = low_share(from.run());
     solve(from, 0);
+    // A repair run looks at no casts, which the recorded one did.
+    if (has_nan && !is_refused_ && !is_fixed() && !is_over()) solve(root_, 0);
     return std::move(out_);
   }
 
@@ -148,8 +150,7 @@ class Searcher {
       if (goal == nullptr) return false;
       if (depth == 0) begun_ = {&node, goal};
       const bool is_proven = cure(node, *goal, depth);
-      if (is_proven && (depth > 0 || is_chosen() || !out_.chosen()->merit.is_workaround()))
-        return true;
+      if (is_proven && (depth > 0 || is_chosen() || is_fixed())) return true;
       const bool is_error = goal->severity == Severity::kError;
       given_up_.insert(key_of(*goal));
       if (is_error && depth > 0) return false;  // the program dies there
@@ -166,6 +167,11 @@ class Searcher {
   bool is_chosen() const {
     const Try* chosen = out_.chosen();
     return chosen != nullptr && (is_over() || !chosen->merit.has_demerit());
+  }
+
+  bool is_fixed() const {
+    const Try* chosen = out_.chosen();
+    return chosen != nullptr && !chosen->merit.is_workaround();
   }
 
   bool could_be_chosen(const Merit& at_best) const {

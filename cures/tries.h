@@ -58,6 +58,7 @@ struct Merit {
   int edits = 0;
 
   bool is_workaround() const { return given_up > 0.25; }
+  int tier() const { return is_workaround() + (given_up > 0.75); }  // of all, or of a part
   bool has_demerit() const;
   bool operator<(const Merit& other) const;  // better
 };

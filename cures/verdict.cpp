@@ -176,7 +176,10 @@ bool is_near(const SourceLine& a, const SourceLine& b) {
 }
 
 void Judge::remember(const Trial& trial) {
-  for (const Finding& finding : trial.findings) known_.insert(name_of(finding));
+  for (const Finding& finding : trial.findings) {
+    known_.insert(name_of(finding));
+    loses_loss_ |= finding.rule == rules::non_finite_loss.doc.id;
+  }
   for (auto& [name, dtypes] : trained_parameters(trial.recorded.run)) trained_[name] |= dtypes;
   for (const OpCall& call : trial.recorded.run.calls) {
     reached_.insert(place_of(call));
@@ -231,8 +234,14 @@ Judgement Judge::judge(const Node& node, const Finding& goal, const Node& next, 
                       !costs_only(goal) && !is_refusal(node.run(), goal);
   for (const Finding& finding : trial.findings) {
     if (raises && costs_only(finding)) continue;
-    // The first NaN behind an infinity that is gone was there before, and was not the first.
-    if (makes_non_finite(finding) && is_as_it_was(trial.recorded.run, finding)) continue;
+    // Its cause is another finding, which is judged in its place.
+    if (finding.severity < Severity::kError && !finding.follows.empty()) continue;
+    // The first NaN behind an infinity that is gone was there before, and was not the first. One
+    // that loses the loss as before is what was to be cured.
+    const bool loses_loss = loses_loss_ && finding.severity == Severity::kError &&
+                            !came_with_data(trial.recorded.run, finding);
+    if (makes_non_finite(finding) && !loses_loss && is_as_it_was(trial.recorded.run, finding))
+      continue;
     if (finding.severity == Severity::kError && error == nullptr) error = &finding;
     if (finding.severity < Severity::kWarning || known_.contains(name_of(finding))) continue;
     // Another setting is another branch of the program, with a fault of its own to be cured.

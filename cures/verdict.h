@@ -59,6 +59,7 @@ class Judge {
   std::function<Trial()> run_again_;
   std::shared_ptr<const Trial> repaired_;
   bool is_without_numbers_ = false;  // the repair run died, or overflowed
+  bool loses_loss_ = false;          // an unpatched run's loss was NaN or infinite
   uint64_t enough_steps_ = 0;        // of a program that the repair run saw no end of
   std::optional<double> spread_;  // of what it prints, by rounding alone; asked where a try differs
   std::set<std::string> known_, reached_, made_;

@@ -429,6 +429,34 @@ def regions(site):
 @writes("open autocast")
 def open_autocast(site, last=None):
     """Puts the statement, or those up to the last, into a region of its own."""
+    return in_region(site, regions(site), last)
+
+
+def leave_autocast(site, last=None):
+    """The statement, or those up to the last, in a region where autocast is off, with its tensors in Float."""
+    torch = torch_name(site.source) or "torch"
+    block = next(b for b in blocks(site.source.tree) if site.statement in b)
+    statements = block[block.index(site.statement):block.index(last or site.statement) + 1]
+    read = {id(n): n for statement in statements for node in head_nodes(statement)
+            for n in tensors_read_by(site, node) if is_name(n) and is_loaded(n)}
+    inner = {id(part) for n in read.values() for part in ast.walk(n) if part is not n}
+    casts = [site.source.replaced(n, f"{site.source.text(n)}.float()") for n in read.values() if id(n) not in inner]
+    return [[*way, *casts] for way in in_region(site, [
+        f"with {torch}.autocast({device or repr_of(site.cure['device'])}, enabled=False):" for device in devices_of(site)], last)]
+
+
+def tensors_read_by(site, node):
+    """What an operation, a method or a function of a module is given: x and y of "x @ y", x of "x.mT" and of "x.sum(n)"."""
+    if isinstance(node, ast.BinOp):
+        return [node.left, node.right]
+    if isinstance(node, ast.Attribute) and dotted(node).split(".")[0] not in (*site.functions, "self"):
+        return [node.value]
+    if isinstance(node, ast.Call) and isinstance(node.func, (ast.Attribute, ast.Name)) and site.is_function(node):
+        return node.args[:2]
+    return []
+
+
+def in_region(site, headers, last=None):
     statement, last = site.statement, last or site.statement
     if is_compound(statement):
         raise Unplaced("the line is the head of a block")
@@ -437,7 +465,7 @@ def open_autocast(site, last=None):
     indent = site.source.indent_of(statement.lineno - 1)
     step = "\t" if indent.endswith("\t") else "    "
     return [[site.source.new_line(statement.lineno - 1, indent, opened), *([] if ".autocast():" in opened else more),
-             *site.source.indented(statement.lineno, last.end_lineno, step)] for opened in regions(site)]
+             *site.source.indented(statement.lineno, last.end_lineno, step)] for opened in headers]
 
 
 @writes("move autocast")
@@ -1014,7 +1042,7 @@ def own_backward(site):
     return [edits]
 
 
-REWRITES = {"lowest": lowest, "constructor": constructor, "not in place": not_in_place, "floating alone": floating_alone, "floor": floor, "^": exclusive_or, "~": invert,
+REWRITES = {"autocast left": leave_autocast, "lowest": lowest, "constructor": constructor, "not in place": not_in_place, "floating alone": floating_alone, "floor": floor, "^": exclusive_or, "~": invert,
             "number": fit_number, "gradient": cast_gradient, "gradient read": cast_gradient_read,
             "numpy": cast_receiver("numpy"), "requires_grad_": cast_receiver("requires_grad_"), "inverted": cast_inverted,
             "arguments": cast_arguments, "scaler": without_scaler, "dtype": dtype_argument, "dtype given": dtype_given, "dtype named": dtype_named, "no dtype": without_dtype,
@@ -1052,17 +1080,22 @@ class File:
         return [edit_of(self.path, lines, edit) for edit in dict.fromkeys(edits)], tree
 
 
+def opens_region(site):
+    """What puts the statement, and those after it, into a region; None for other changes."""
+    kind, how = site.cure["kind"], site.cure["operand"]
+    return open_autocast if kind == "open autocast" else leave_autocast if (kind, how) == ("rewrite", "autocast left") else None
+
+
 def joined_regions(sites):
-    """Statements next to one another that are each put under the same autocast get one region: {site: its last}."""
-    opened = sorted({id(s.statement): s for s in sites if s.cure["kind"] == "open autocast"}.values(),
-                    key=lambda s: s.statement.lineno)
+    """Statements next to one another that are each put into the same region get one: {site: its last}."""
+    opened = sorted({id(s.statement): s for s in sites if opens_region(s)}.values(), key=lambda s: s.statement.lineno)
     for first in opened:
         block = next((b for b in blocks(first.source.tree) if first.statement in b), [])
         run = [first]
         for other in opened:
             is_next = (other.source is first.source and run[-1].statement in block and
                        other.statement in block[block.index(run[-1].statement) + 1:][:1])
-            if is_next and region(other) == region(first):
+            if is_next and opens_region(other) == opens_region(first) and region(other) == region(first):
                 run.append(other)
         if len(run) > 1:
             return run
@@ -1089,8 +1122,8 @@ def write(question):
         raise Unplaced("several cells of one notebook")
     run = joined_regions([site for _, site in sites])
     for key, site in sites:
-        if any(site.statement is s.statement for s in run) and site.cure["kind"] == "open autocast":
-            all_ways.append((key, open_autocast(run[0], run[-1].statement)))
+        if any(site.statement is s.statement for s in run) and opens_region(site):
+            all_ways.append((key, opens_region(site)(run[0], run[-1].statement)))
             continue
         change = KINDS.get(site.cure["kind"])
         if change is None:

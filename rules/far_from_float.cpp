@@ -333,6 +333,8 @@ std::string arrival_text(const InexactValue& inexact, Phase phase) {
     case Arrival::kKept:
       return (phase == Phase::kBackward ? "; the gradient is " : "; what comes of it is ") +
              off_text(inexact.off);
+    case Arrival::kProduct:
+      return "; what a layer is given is " + off_text(inexact.off);
     case Arrival::kLost:
     case Arrival::kUnknown:
       break;
@@ -348,6 +350,26 @@ std::string lost_text(const RunIndex& index, const InexactValue& inexact) {
                      at == nullptr ? "" : " behind " + made_by(*at));
 }
 
+// What a layer of the model is given, by a line of the user's own that rounded numbers of which no
+// weight has made any: time steps, positions. Behind it 16 bits are of no use to anybody.
+bool is_of_features(const RunIndex& index, const OpCall& call) {
+  const Arrival arrival = call.inexact->arrival;
+  const OpCall* layer = index.run().call(call.inexact->arrived_at);
+  const OpCall* rounded = rounding_followed(index, call).op;
+  if ((arrival != Arrival::kProduct && arrival != Arrival::kLost) || layer == nullptr ||
+      rounded == nullptr || !index.has(*rounded, ops::kCast) || !is_users_own(rounded->site) ||
+      rounded->autocast.is_wrapper || rounded->site.phase == Phase::kBackward)
+    return false;
+  const auto reads_weight = [](const OpCall& one) {
+    return std::any_of(one.operands.begin(), one.operands.end(), is_weight);
+  };
+  const std::vector<const OpCall*> makers = index.with_makers(*rounded);
+  if (makers.size() > kMaxFollowed ||
+      std::any_of(makers.begin(), makers.end(), [&](auto* made) { return reads_weight(*made); }))
+    return false;
+  return index.has(*layer, ops::kMultiplies | ops::kProduct) && reads_weight(*layer);
+}
+
 Severity severity_of(const InexactValue& inexact, bool loses_loss) {
   if (loses_loss) return Severity::kError;
   return inexact.arrival == Arrival::kLost ? Severity::kNote : Severity::kWarning;
@@ -360,7 +382,12 @@ void check(const OpCall& call, const RunIndex& index, Findings& out) {
       out.is_reported(call, &silent_promotion))
     return;
   if (ops::is_python(call.op)) return check_cut_off(index, call, out);
-  const double from = call.inexact->from, to = call.inexact->to;
+  InexactValue inexact = *call.inexact;
+  const double from = inexact.from, to = inexact.to;
+  if (is_of_features(index, call))
+    inexact.arrival = Arrival::kProduct;
+  else if (inexact.arrival == Arrival::kProduct)
+    return;
   const bool is_cast = index.has(call, ops::kCast);
   const bool is_answer = *dtype == Dtype::kBool || kIntegral.contains(*dtype);
   const IntegerRange* range = integer_range(*dtype);
@@ -380,8 +407,7 @@ void check(const OpCall& call, const RunIndex& index, Findings& out) {
   if (orders(call) && (made == nullptr || !made->autocast.enabled.empty())) return;
   const bool is_lost = !std::isfinite(to);
   const bool is_count = call.short_op().find("unique") != std::string::npos;
-  const bool arrives =
-      call.inexact->arrival != Arrival::kUnknown && call.inexact->off >= kWorthSaying;
+  const bool arrives = inexact.arrival != Arrival::kUnknown && inexact.off >= kWorthSaying;
   if (!is_lost && !is_answer && !is_count && !falls && !arrives && !orders(call) &&
       !(std::fabs(to - from) >= kWorthSaying * std::fabs(from)))
     return;
@@ -390,7 +416,7 @@ void check(const OpCall& call, const RunIndex& index, Findings& out) {
   if (call.site.phase == Phase::kBackward && scales_losses(index, call.process)) return;
   const OpCall* lost_loss = is_lost ? loss_lost_by(index, call) : nullptr;
   const std::string comes_of_it =
-      lost_loss == nullptr ? arrival_text(*call.inexact, call.site.phase)
+      lost_loss == nullptr ? arrival_text(inexact, call.site.phase)
                            : fmt::format("; the loss that backward() is called on is {}",
                                          lost_loss->non_finite.front().is_nan ? "NaN" : "infinite");
   out.add(call, message_of(call, *dtype, is_lost) + comes_of_it, [&] {
@@ -404,18 +430,18 @@ void check(const OpCall& call, const RunIndex& index, Findings& out) {
                   call.operands.empty() ? dtype_name(*dtype) : dtype_word(call.operands.front()))
             : fmt::format("an operand was rounded to {}{} before, and here that changes the result",
                           name, at_place(rounded->site));
-    return Details{.odd = call.operands.empty() ? "" : call.operands.front().name,
-                   .why = why + "; the same was computed in Double beside it" +
-                          lost_text(index, *call.inexact),
-                   .fix = rounded == nullptr
-                              ? "compute this part in Float, and cast the result"
-                              : fmt::format("keep it in {} from there on, and cast the result",
-                                            name != "Float"                           ? "Float"
-                                            : kIntegral.contains(source_of(*rounded)) ? "Long"
-                                                                                      : "Double"),
-                   .cures = moved(index, out.options(), call, rounding),
-                   .severity = severity_of(*call.inexact, lost_loss != nullptr),
-                   .follows = causes(call)};
+    return Details{
+        .odd = call.operands.empty() ? "" : call.operands.front().name,
+        .why = why + "; the same was computed in Double beside it" + lost_text(index, inexact),
+        .fix = rounded == nullptr
+                   ? "compute this part in Float, and cast the result"
+                   : fmt::format("keep it in {} from there on, and cast the result",
+                                 name != "Float"                           ? "Float"
+                                 : kIntegral.contains(source_of(*rounded)) ? "Long"
+                                                                           : "Double"),
+        .cures = moved(index, out.options(), call, rounding),
+        .severity = severity_of(inexact, lost_loss != nullptr),
+        .follows = causes(call)};
   });
 }
 
@@ -456,10 +482,22 @@ op aten::_to_copy self=Float[16] dtype:=BFloat16 -> BFloat16[16] at replay.py:28
 op aten::cos self=Float[16] -> Float[16] inexact 0.5 0.9 by #10 loss 0.19 at dit.py:12 phase forward
 # EXPECT dit.py:12: warning: aten::cos gives 0.9, and 0.5 in Double; the loss is 19 % off [far-from-float]
 # EXPECT-FIX keep it in Float from there on, and cast what is computed of it, replay.py:28
+# Time steps that a line of the user's own rounded before a layer read their angles. An official pipeline's line is left alone, and so is
+# what weights made.
+op aten::_to_copy self=Float[8] dtype:=BFloat16 -> BFloat16[8] cast 8 0 0 at glue.py:39 phase forward
+op aten::cos self=Float[8,32] -> Float[8,32] inexact 0.9 -0.8 by #12 product 0.4 #14 at model.py:12 phase forward
+op aten::linear input=Float[8,64]<#13 weight=Float[64,64]%time_in.weight bias=undefined -> Float[8,64] at model.py:13 phase forward
+# EXPECT model.py:12: warning: aten::cos gives -0.8, and 0.9 in Double; what a layer is given is 40 % off [far-from-float]
+# EXPECT-FIX keep it in Float from there on, and cast what is computed of it, glue.py:39
+op aten::linear input=Float[8,64] weight=Float[64,64]%out.weight bias=undefined -> Float[8,64] at model.py:15 phase forward
+op aten::_to_copy self=Float[8,64]<#15 dtype:=BFloat16 -> BFloat16[8,64] cast 8 0 0 at glue.py:45 phase forward
+op aten::cos self=Float[8,64] -> Float[8,64] inexact 0.9 -0.8 by #16 product 0.4 #14 at model.py:22 phase forward
 op aten::bitwise_not self=Byte[64] -> Byte[64] at mask.py:3 phase forward
-op aten::add.Tensor self=Byte[64]<#12 other=Bool[64] -> Byte[64] inexact 256 0 at mask.py:3 phase forward
+op aten::add.Tensor self=Byte[64]<#18 other=Bool[64] -> Byte[64] inexact 256 0 at mask.py:3 phase forward
 # EXPECT mask.py:3: warning: aten::add in Byte is 256 and becomes 0 [far-from-float]
 # EXPECT-FIX cast it to Bool before ~, which flips the bits of a byte, mask.py:3
+# The line that lowered the table lowered parameters, too.
+op aten::_to_copy self=Float[32,32]^^ dtype:=BFloat16 -> BFloat16[32,32] cast 1024 0 0 at table.py:9 main phase load
 )"},
     .check = check,
 };

@@ -161,6 +161,14 @@ void report_inf(const RunIndex& index, const Event& inf, const Event& to_nan, bo
   });
 }
 
+// What its operands came of lost nearly all of itself in a cast, as a product that is divided by.
+std::vector<Cause> casts_before(const RunIndex& index, const OpCall& call) {
+  std::vector<Cause> found;
+  for (const OpCall* made : index.with_makers(call))
+    if (index.has(*made, ops::kCast)) found.push_back({&lossy_cast, made->id});
+  return found;
+}
+
 void report_nan(const RunIndex& index, const Event& nan, const Event& cause, Findings& out) {
   const OpCall& call = *nan.call;
   const bool was_finite = nan.what->operands_were_finite;
@@ -173,6 +181,7 @@ void report_nan(const RunIndex& index, const Event& nan, const Event& cause, Fin
                     .fix = fix_of(call),
                     .severity = Severity::kError};
     if (was_finite) details.cures = CureProposer(index, out.options()).compute_in_float(call);
+    if (was_finite && is_half(call)) details.follows = casts_before(index, call);
     if (cause) {
       details.follows = {{&first_non_finite, cause.call->id}};
     } else if (!was_finite) {

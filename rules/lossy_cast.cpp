@@ -1,6 +1,6 @@
 // Finds: a cast to Half or to 8 bits that loses what it casts, as the tracer saw it: numbers beyond
-// the end of the dtype, or numbers that become 0; and weights in 8 bits that are multiplied without
-// their scale.
+// the end of the dtype, or numbers that become 0; a cast of complex numbers to real ones that loses
+// more than rounding; and weights in 8 bits that are multiplied without their scale.
 // Misses: casts on a GPU, which would have to be waited for, and those inside other ops. Silent on
 // masks, whose infinities are meant, and on the few per cent of any cast to Half that become 0.
 #include <fmt/format.h>
@@ -61,11 +61,14 @@ void check_cast(const OpCall& call, const RunIndex& index, Findings& out) {
                    ? fmt::format("{} ends at {:g}; what is beyond is {}", name, range->largest,
                                  is_eight_bits(*dtype) ? "clipped to that, or NaN" : "infinite")
                    : fmt::format("the smallest number of {} is {:.2g}", name, range->smallest),
-        .fix = way_out(call, *dtype, is_clipped),
-        .follows = {{&grad_scaler}}};
+        .fix = way_out(call, *dtype, is_clipped)};
+    if (is_gradient) details.follows = {{&grad_scaler}};
     const bool may_move = !is_gradient && !is_eight_bits(*dtype) && is_users_own(call.site);
+    const bool is_autocasts = outer != nullptr && outer->autocast.is_wrapper;
     const CureProposer propose(index, out.options());
-    if (auto cure = may_move ? propose.cast_result(call, Dtype::kFloat) : std::nullopt) {
+    if (auto cure = is_autocasts ? propose.leave_autocast(*outer) : std::nullopt) {
+      details.cures = {*std::move(cure)};
+    } else if (auto cure = may_move ? propose.cast_result(call, Dtype::kFloat) : std::nullopt) {
       cure->text =
           fmt::format("keep it in Float, and cast what is computed of it{}", at(call.site.line));
       details.cures = {*std::move(cure)};
@@ -154,8 +157,36 @@ void check_unscaled(const OpCall& call, const RunIndex& index, Findings& out) {
   });
 }
 
+// A tensor of real numbers that complex ones are written to was made without a dtype.
+void check_imaginary(const OpCall& call, const RunIndex& index, Findings& out) {
+  const auto dtype = call.result_dtype();
+  const auto from = call.operands.empty() ? std::nullopt : call.operands.back().dtypes.single();
+  if (!dtype || !from || !kComplex.contains(*from) || kComplex.contains(*dtype)) return;
+  const std::string message =
+      fmt::format("the imaginary part, up to {:.4g}, is lost in a cast to {}", call.inexact->from,
+                  dtype_name(*dtype));
+  out.add(call, message, [&] {
+    Details details{
+        .odd = call.operands.front().name,
+        .why = fmt::format("{} holds real numbers: of {} the real part is kept, with no "
+                           "more than one warning of PyTorch",
+                           dtype_name(*dtype), dtype_name(*from)),
+        .fix = "keep it complex, or take .real where that part alone is meant"};
+    const OpCall* made = call.operands.size() < 2
+                             ? nullptr
+                             : index.provenance().of(call, call.operands.front()).maker;
+    const CureProposer propose(index, out.options());
+    if (auto cure = made == nullptr ? std::nullopt : propose.cast_result(*made, *from))
+      details.cures = {*std::move(cure)};
+    return details;
+  });
+}
+
 void check(const OpCall& call, const RunIndex& index, Findings& out) {
-  if (call.inexact && index.has(call, ops::kCast)) check_unscaled(call, index, out);
+  if (call.inexact && index.has(call, ops::kCast)) {
+    check_unscaled(call, index, out);
+    check_imaginary(call, index, out);
+  }
   if (call.cast) check_cast(call, index, out);
   if (call.cast && call.result_dtype() && narrow_range(*call.result_dtype()) != nullptr)
     check_factor(call, index, out);
@@ -180,6 +211,12 @@ op aten::_to_copy self=Float[64,64] dtype:=Half -> Half[64,64] cast 4096 0 0 loo
 op aten::_to_copy self=Float[64,64] dtype:=Half -> Half[64,64] cast 4096 0 0 looked 4096 2048 0 at train.py:22 phase forward
 # EXPECT train.py:22: warning: 50 % of what is cast to Half is beyond its largest number [lossy-cast]
 # EXPECT-FIX keep it in Float, and cast what is computed of it, train.py:22
+op aten::zeros dtype:=Float -> Float[8,8] at solver.py:30 phase load
+op aten::copy_ self=Float[8,8]<#4 src=ComplexDouble[8,8] -> Float[8,8] inexact 3.25 0 at solver.py:31 phase load
+# EXPECT solver.py:31: warning: the imaginary part, up to 3.25, is lost in a cast to Float [lossy-cast]
+# EXPECT-FIX cast the result of zeros to ComplexDouble, solver.py:30
+# What two transforms leave of a real number is 0 but for rounding.
+op aten::copy_ self=Float[8,8]<#4 src=ComplexDouble[8,8] -> Float[8,8] at solver.py:32 phase load
 )"},
     .check = check,
 };

@@ -160,6 +160,7 @@ op aten::_to_copy self=Long[768] dtype:=BFloat16 -> BFloat16[768] inexact 257 25
 op aten::outer self=BFloat16[768]<#3 vec2=BFloat16[32]<#2 -> BFloat16[768,32] at rope.py:5 Rotary.forward in net.rotary (Rotary) phase forward
 # EXPECT rope.py:4: warning: 257 became 256 in BFloat16 [low-precision-index]
 # EXPECT-FIX keep the buffer in its dtype when its module is cast, rope.py:5
+op aten::_to_copy self=Float[32,32]^^ dtype:=BFloat16 -> BFloat16[32,32] cast 1024 0 0 at train.py:9 main phase load
 # 1024 is a power of two.
 op aten::_to_copy self=Long[1,6] dtype:=BFloat16 -> BFloat16[1,6] at train.py:89 phase forward
 )"},

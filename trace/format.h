@@ -54,7 +54,8 @@ namespace trace {
 // 12: DigestRecord and CallDigestsRecord; kFlagValues.
 // 13: HealthRowRecord and HealthSampleRecord; kFlagHealth.
 // 14: InexactRecord::rounded_at.
-constexpr uint32_t kTraceVersion = 14;
+// 15: Arrival::kProduct.
+constexpr uint32_t kTraceVersion = 15;
 
 constexpr char kMagic[8] = {'D', 'T', 'Y', 'P', 'E', 'T', 'R', 'C'};
 constexpr uint32_t kEndianMark = 0x01020304;

@@ -558,7 +558,9 @@ class TraceMerger::State::Input {
     for (size_t offset : records_.of(Kind::kInexact)) {
       auto record = bytes_.load<InexactRecord>(offset);
       Signature* signature = signature_of(record.signature);
-      if (signature == nullptr || signature->has_inexact) continue;
+      const bool is_known = signature != nullptr && signature->has_inexact &&
+                            signature->inexact.arrival != static_cast<uint32_t>(Arrival::kProduct);
+      if (signature == nullptr || is_known) continue;
       record.signature = signature->record.id;
       for (uint32_t* id : {&record.arrived_at, &record.rounded_at}) {
         const Signature* other = signature_of(*id);

@@ -242,7 +242,9 @@ void SignatureReader::read_inexact_values() {
   for (size_t offset : records_.of(Kind::kInexact)) {
     const auto record = bytes_.load<InexactRecord>(offset);
     Signature* signature = signature_of(record.signature, "an inexact value", offset);
-    if (signature == nullptr || signature->call.inexact) continue;
+    if (signature == nullptr ||
+        (signature->call.inexact && signature->call.inexact->arrival != Arrival::kProduct))
+      continue;
     if (record.arrival > static_cast<uint32_t>(kLastArrival)) {
       damage_.leave_out(
           fmt::format("an arrival of unknown kind {} at byte {}", record.arrival, offset));

@@ -52,6 +52,14 @@ std::optional<Cure> CureProposer::open_autocast(const OpCall& call, Dtype dtype)
   return cure;
 }
 
+std::optional<Cure> CureProposer::leave_autocast(const OpCall& call) const {
+  const bool is_own = is_users_own(call.site) && call.site.phase == Phase::kForward;
+  const auto* region = call.autocast.region_for(call.device_type());
+  if (!is_own || is_in_cpp(call) || region == nullptr) return std::nullopt;
+  return rewrite(call, Dtype::kFloat, "autocast left",
+                 "compute it in Float, in a region where autocast is off");
+}
+
 std::optional<Cure> CureProposer::move_autocast(const OpCall& call) const {
   const OpCall* before = index_.autocast_before(call);
   if (before == nullptr) return std::nullopt;

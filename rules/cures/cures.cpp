@@ -426,10 +426,15 @@ Cure CureProposer::rewrite(const OpCall& call, Dtype dtype, const std::string& h
 }
 
 std::optional<Cure> CureProposer::keep_buffer(const OpCall& cast, const OpCall& reader) const {
-  const bool lowered_module = index_.has(cast, ops::kCast) && cast.site.phase == Phase::kLoad &&
-                              is_users_own(cast.site) && cast.operands.size() == 1 &&
-                              !cast.operands.front().requires_grad &&
-                              cast.operands.front().dtypes.within(kFloating);
+  const auto casts_learned = [&](const OpCall& other) {
+    return other.process == cast.process && other.site.line == cast.site.line &&
+           index_.has(other, ops::kCast) && is_learned(other.operands.front());
+  };
+  const std::vector<OpCall>& calls = index_.run().calls;
+  const bool lowered_module = index_.has(cast, ops::kCast) && is_users_own(cast.site) &&
+                              cast.operands.size() == 1 && !cast.operands.front().requires_grad &&
+                              cast.operands.front().dtypes.within(kFloating) &&
+                              std::any_of(calls.begin(), calls.end(), casts_learned);
   const bool is_own = is_users_own(reader.site) &&
                       (is_inside(reader.site) || !may_call_module(reader)) &&
                       !is_of_class(cast.site.line, reader.site.module_class);

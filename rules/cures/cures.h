@@ -74,6 +74,8 @@ class CureProposer {
                        Dtype dtype) const;
   // Nothing where autocast is on already, has no such dtype, or is known not to help the call.
   std::optional<Cure> open_autocast(const OpCall& call, Dtype dtype) const;
+  // The line alone without autocast, which lowers what the call is given.
+  std::optional<Cure> leave_autocast(const OpCall& call) const;
   // Moves the region of the same function that ends above the line, so that it covers the line.
   std::optional<Cure> move_autocast(const OpCall& call) const;
   // The region that the same code ran in before, around what leads to it without one.

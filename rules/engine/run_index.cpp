@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 #include <utility>
 
 #include "core/follow_links.h"
@@ -372,6 +373,18 @@ const OpCall* RunIndex::maker_behind(const Operand& operand, uint64_t facts) con
     return passes_on ? run_.call(call.operands.front().origin) : nullptr;
   });
   return maker;
+}
+
+std::vector<const OpCall*> RunIndex::with_makers(const OpCall& call) const {
+  std::vector<const OpCall*> reached = {&call};
+  std::set<OpCallId> seen = {call.id};
+  for (size_t next = 0; next < reached.size() && next < kMaxFollowed; ++next) {
+    for (const Operand& operand : reached[next]->operands) {
+      const OpCall* made = run_.call(operand.origin);
+      if (made != nullptr && seen.insert(made->id).second) reached.push_back(made);
+    }
+  }
+  return reached;
 }
 
 std::map<Dtype, size_t> RunIndex::parameter_dtypes(uint32_t process,

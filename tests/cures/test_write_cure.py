@@ -520,6 +520,18 @@ def main(args):
         way, = write_cure.write({"cures": cures, **TABLES})["ways"]
         self.assertEqual(applied(self.path.read_bytes().decode(), way["edits"]), f"import torch\n{self.REGION}\n    a = f(x)\n    b = g(a)\nc\n")
 
+    def test_the_line_where_autocast_is_off(self):
+        text = "import torch\nimport torch.nn.functional as F\nclass A:\n    def forward(self, q, k, n):\n        y = q @ (k.mT @ F.gelu(q).sum(n))\n"
+        found = self.ways(text, 5, "rewrite", operand="autocast left", dtype="float32")
+        self.assertEqual(found[0].split("\n", 4)[4],
+                         "        with torch.autocast(\"cpu\", enabled=False):\n            y = q.float() @ (k.mT.float() @ F.gelu(q.float()).sum(n))\n")
+        self.path.write_text("import torch\nc = a @ b\nd = c @ b\n")
+        cures = [self.cure(line, "rewrite", operand="autocast left", dtype="float32") for line in (2, 3)]
+        way, = write_cure.write({"cures": cures, **TABLES})["ways"]
+        self.assertEqual(applied(self.path.read_bytes().decode(), way["edits"]), "import torch\nwith torch.autocast(\"cpu\", enabled=False):\n"
+                         "    c = a.float() @ b.float()\n    d = c.float() @ b.float()\n")
+        self.refuse("head of a block", "import torch\nfor y in q @ k:\n    pass\n", 2, "rewrite", operand="autocast left", dtype="float32")
+
     # ---- settings and rewrites
 
     def test_in_place(self):

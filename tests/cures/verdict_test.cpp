@@ -126,11 +126,13 @@ TEST_CASE(
   before.recorded.run.calls = {read};
   read.operands.front().dtypes = Dtype::kFloat;
   after.recorded.run.calls = {read};
+  std::string follows;  // the id of what it is a consequence of
   const auto verdict = [&](const char* goal_rule, Dtype dtype, const char* left_rule) {
     after.findings = {{.rule = left_rule,
                        .severity = Severity::kWarning,
                        .message = "aten::mul promotes other from BFloat16 to Float",
-                       .call = 1}};
+                       .call = 1,
+                       .follows = follows}};
     const Finding goal{.rule = goal_rule, .severity = Severity::kWarning, .message = "the goal"};
     Node next{.trial = std::make_shared<Trial>(after), .program = {}};
     next.changes.push_back({.dtype = dtype});
@@ -143,6 +145,8 @@ TEST_CASE(
   CHECK(verdict("far-from-float", Dtype::kBFloat16, "silent-promotion") == Verdict::kRefuted);
   CHECK(verdict("cast-churn", Dtype::kFloat, "silent-promotion") == Verdict::kRefuted);
   CHECK(verdict("far-from-float", Dtype::kFloat, "lossy-cast") == Verdict::kRefuted);
+  follows = "id";
+  CHECK(verdict("far-from-float", Dtype::kFloat, "lossy-cast") == Verdict::kProven);
 }
 
 TEST_CASE("A warning of harm beside what an op refused takes a change of its own") {
@@ -223,6 +227,7 @@ TEST_CASE("Merits compare in the order of what a maintainer minds") {
   CHECK(doubled < float_model);
   CHECK(doubled < Merit{.left = 1});
   CHECK(Merit{.left = 1} < float_model);
+  CHECK(Merit{.given_up = 0.5, .left = 1} < float_model);
   CHECK(Merit{.loses_steps = true} < float_model);
   CHECK_FALSE(setting.has_demerit());
   CHECK_FALSE(large.has_demerit());
@@ -305,6 +310,11 @@ TEST_CASE("A NaN that came with the data is there once an infinity is no more") 
     Merit merit;
     add_run(merit, *changed, {}, judge, false);
     CHECK(merit.left == (is_given ? 0 : 1));
+    Trial lost = before;
+    lost.findings.push_back({.rule = "non-finite-loss", .severity = Severity::kError});
+    judge.remember(lost);
+    const auto verdict = judge.judge(node, kGoal, next, /*is_setting=*/false).verdict;
+    CHECK((verdict == Verdict::kProven) == is_given);
   }
 }
 

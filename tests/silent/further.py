@@ -990,6 +990,51 @@ def variance_that_is_only_kept():
     return trained_on(normalize)
 
 
+FREQUENCIES = torch.exp(torch.arange(32) * (-9.2 / 32))
+
+
+def read_by_a_layer(features):
+    """Behind which nothing of them is seen yet, as behind one that begins with zeros."""
+    return 1 + 1e-6 * torch.nn.Linear(64, 8)(features).mean().detach()
+
+
+@reported("far-from-float", "bghira/SimpleTuner#2037 and kohya-ss/musubi-tuner#729")
+def time_steps_of_a_model():
+    """In BFloat16 numbers near 1000 are 4 apart, and the model reads them in Float."""
+    torch.manual_seed(5)
+    steps = (torch.rand(1000) * 1000).to(in_mode(torch.bfloat16, torch.float32))
+    angles = steps.float()[:, None] * FREQUENCIES
+    return read_by_a_layer(torch.cat([angles.cos(), angles.sin()], dim=-1)) * len(set(steps.tolist()))
+
+
+@reported(None, "angles of what weights made, which a model lowers by its authors' wish")
+def angles_of_activations():
+    torch.manual_seed(5)
+    hidden = torch.nn.Linear(4, 1)(torch.rand(1000, 4))[:, 0] * 1000
+    angles = hidden.to(in_mode(torch.bfloat16, torch.float32)).float()[:, None] * FREQUENCIES
+    return read_by_a_layer(torch.cat([angles.cos(), angles.sin()], dim=-1))
+
+
+def padded_field():
+    return torch.zeros(8, 8, dtype=None if MODE == "damaged" else torch.complex128)
+
+
+@reported("lossy-cast", "MagriLab/KolSol#30")
+def waves_in_a_padded_field():
+    torch.manual_seed(6)
+    padded = padded_field()
+    padded[2:6, 2:6] = torch.fft.fft2(torch.rand(4, 4, dtype=torch.float64) - 0.5)
+    return padded.abs().square().sum().double()
+
+
+@reported(None, "what two transforms of real numbers leave as an imaginary part")
+def real_field_behind_two_transforms():
+    torch.manual_seed(6)
+    padded = padded_field()
+    padded[2:6, 2:6] = torch.fft.ifft2(torch.fft.fft2(torch.rand(4, 4, dtype=torch.float64) - 0.5))
+    return padded.abs().square().sum().double()
+
+
 if __name__ == "__main__":
     values.CASES = OWN
     values.main()

@@ -185,7 +185,7 @@ class RandomRun {
     }
     if (coin()) c.inexact = InexactValue{real(), real()};
     if (c.inexact && coin()) {
-      c.inexact->arrival = static_cast<Arrival>(1 + below(4));
+      c.inexact->arrival = static_cast<Arrival>(1 + below(5));
       c.inexact->off = real();
     }
     for (size_t i = below(3); i > 0; --i) {

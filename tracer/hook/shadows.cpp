@@ -28,16 +28,27 @@ namespace tracer {
 
 #if DTYPECHECK_TORCH_AT_LEAST(2, 0)  // which op draws numbers, and which works number by number
 
+// How many have ended: signatures of these are no more.
+std::atomic<uint32_t> ended_recordings{0};
+
 // A result that is far from its shadow. It is reported where it arrives: where what is computed of
 // it stays far, up to a tensor of which nothing more is computed, or where that cannot be followed.
 // Where all that is computed of it is near again, as behind a `where` that leaves it out, it is
-// not.
+// not, unless a product read it.
 struct Damage {
   const trace::SignatureRecord* signature;
   double from, to;
   uint32_t step;
   uint32_t rounded_at;
   bool is_of_float = false;  // inside of a training: told where the loss is off by it
+  bool is_told = false;
+  Arrived product = {};  // the first op that multiplied it while it was far off
+  uint32_t recording = ended_recordings;
+
+  ~Damage() {
+    if (!is_told && product.signature != 0 && recording == ended_recordings)
+      write_inexact(signature, from, to, step, rounded_at, product);
+  }
 };
 using Damages = std::vector<std::shared_ptr<Damage>>;
 
@@ -255,9 +266,11 @@ Tensor values_of(const Shadow& shadow, const Tensor& tensor) {
 
 void report(const Damages& damages, const Arrived& arrived) {
   const bool is_of_loss = arrived.as == Arrival::kLoss && arrived.off >= kLossOff;
-  for (const auto& one : damages)
-    if (is_of_loss || !one->is_of_float)
-      write_inexact(one->signature, one->from, one->to, one->step, one->rounded_at, arrived);
+  for (const auto& one : damages) {
+    if (!is_of_loss && one->is_of_float) continue;
+    one->is_told = true;
+    write_inexact(one->signature, one->from, one->to, one->step, one->rounded_at, arrived);
+  }
 }
 
 // As it is now.
@@ -890,6 +903,19 @@ void report_damaged(const OpInfo& op, c10::ArrayRef<const IValue> inputs, Arriva
   });
 }
 
+bool multiplies(const Frame& frame) {
+  return (ops::facts_of(frame.op->name) & (ops::kMultiplies | ops::kProduct)) != 0;
+}
+
+// What is off in the features that a model reads may be near again behind the weights of its first
+// steps, or of one input.
+void note_product(const Damages& damages, double off, const Frame& frame) {
+  if (!multiplies(frame) || !(off >= kEndOff) || std::isinf(off)) return;
+  for (const auto& one : damages)
+    if (one->product.signature == 0 && !one->is_of_float)
+      one->product = {Arrival::kProduct, off, frame.signature->id};
+}
+
 // Its operands' damage goes where it cannot be followed. Of a large tensor no reduction can be:
 // what goes into it is the last that is known.
 void lose_trail(const ShadowCall& call, const Frame& frame, c10::ArrayRef<const IValue> inputs) {
@@ -919,8 +945,8 @@ bool is_near_zero(const ShadowCall& call, const Frame& frame, const Tensor& righ
   const bool sums_up = is_op(frame, {"aten::mean", "aten::sum"});
   const bool adds =
       is_op(frame, {"aten::add", "aten::add_", "aten::sub", "aten::sub_", "aten::rsub"});
-  const bool multiplies = (ops::facts_of(frame.op->name) & ops::kMultiplies) != 0;
-  if (right.numel() >= kFewest || !(sums_up || adds || multiplies)) return false;
+  const bool is_product = (ops::facts_of(frame.op->name) & ops::kMultiplies) != 0;
+  if (right.numel() >= kFewest || !(sums_up || adds || is_product)) return false;
   const double terms = sums_up && call.terms > 0 ? call.terms : call.scale;
   // A difference of two statistics in 16 bits is what the program wants to know.
   const bool is_difference = adds && right.numel() == 1 && call.is_low;
@@ -1284,6 +1310,7 @@ bool begin_call(ShadowCall& call, const Frame& frame, const c10::OperatorHandle&
   for (const IValue& value : inputs)
     if (!add_value(call, value)) return lose_trail(call, frame, inputs), false;
   leave_out(call, frame, inputs);
+  note_product(call.damages, call.error, frame);
   widen_dtypes(call, *frame.op);
   return true;
 }
@@ -1557,6 +1584,7 @@ static void forget_damages() {
     shadow.rounded_at = 0;
   }
   shadows().damaged = shadows().open = 0;
+  ++ended_recordings;
 }
 
 // A run that is killed has what arrived in the steps before.
