@@ -67,18 +67,25 @@ static void check_module_names(const std::vector<std::string>& names) {
   }
 }
 
-// Of those that --in-float names, each that no op was called in.
+// Of those that --in-float names, each that no op was called in, or a compiled region.
 static void say_what_was_in_float(const TraceCommand& command, const Run& run) {
   if (command.in_float.empty()) return;
   for (const std::string& name : command.in_float) {
-    const bool was_called =
-        std::any_of(run.calls.begin(), run.calls.end(), [&](const OpCall& call) {
-          const std::string& module = call.site.module;
-          return module.starts_with(name) &&
-                 (module.size() == name.size() || module[name.size()] == '.');
-        });
+    bool was_called = false, has_region = false, is_region_in_it = false;
+    for (const OpCall& call : run.calls) {
+      const std::string& module = call.site.module;
+      const bool is_in_it =
+          module.starts_with(name) && (module.size() == name.size() || module[name.size()] == '.');
+      was_called |= is_in_it && !call.in_compiled_region;
+      has_region |= call.in_compiled_region;
+      is_region_in_it |= is_in_it && call.in_compiled_region;
+    }
+    constexpr const char* kStays = "torch.compile, which stays as it was compiled";
     if (!was_called)
-      say(fmt::format("--in-float {}: no op was called in a module of this name", printable(name)));
+      say(fmt::format("--in-float {}: no op was called in a module of this name{}", printable(name),
+                      has_region ? fmt::format(", outside of a region of {}", kStays) : ""));
+    else if (is_region_in_it)
+      say(fmt::format("--in-float {}: in it is a region of {}", printable(name), kStays));
   }
   say("the results of this run are not those of the program: --in-float computed modules in Float");
 }

@@ -65,6 +65,16 @@ class InFloat(TracedTest):
         self.assertEqual(ours["loss0"], plain["loss0"])
         self.assertEqual(ours["dtypes"], ["bfloat16", "bfloat16"])
 
+    def test_a_compiled_region_stays(self):
+        """Said of a module that is one, and of one in it."""
+        _, plain = self.printed("bfloat16", "compiled", modules=())
+        done, printed = self.printed("bfloat16", "compiled", modules=["net.blocks.1.gate", "net.blocks.1.gate.proj"])
+        self.assertEqual(printed, plain)
+        stays = "a region of torch.compile, which stays as it was compiled"
+        self.assertIn(f"--in-float net.blocks.1.gate: in it is {stays}", done.said)
+        self.assertIn(f"--in-float net.blocks.1.gate.proj: no op was called in a module of this name, outside of {stays}", done.said)
+        self.assertNotIn("region", self.printed("bfloat16")[0].said)
+
     def test_is_in_the_trace(self):
         done, _ = self.printed("bfloat16", modules=["net.head", "net.blocks.0"])
         (process,) = done.run.report["processes"]

@@ -84,6 +84,8 @@ class Net(nn.Module):
 
 
 net = Net().to(low)
+if done == "compiled":
+    net.blocks[1].gate.compile()
 optimizer = torch.optim.SGD(net.parameters(), lr=0.5)
 data = torch.randn(8, 16).to(low)
 wanted = torch.randn(8, 4)
