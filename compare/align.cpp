@@ -28,8 +28,8 @@ std::map<Group, std::vector<size_t>> groups_of(const DigestedProcess& process) {
 
 class Lists {
  public:
-  Lists(const DigestedProcess& a, const DigestedProcess& b, Alignment& alignment)
-      : a_(a), b_(b), alignment_(alignment) {
+  Lists(const DigestedProcess& a, const DigestedProcess& b, bool of_one_run, Alignment& alignment)
+      : a_(a), b_(b), alignment_(alignment), of_one_run_(of_one_run) {
     for (const DigestedProcess* process : {&a, &b})
       for (const Digest& digest : process->digests) has_parts_ = has_parts_ || digest.parts > 1;
   }
@@ -53,7 +53,7 @@ class Lists {
   Token token(const DigestedProcess& process, size_t call) const {
     const DigestedCall& made = process.calls[call];
     const uint32_t first = made.results.empty() ? 0 : made.results.front();
-    if (first == 0) return {made.op, 0};
+    if (first == 0 || of_one_run_) return {made.op, 0};
     const Digest& digest = process.digests[first - 1];
     if (!has_parts_) return {made.op, digest.shape};
     return {made.op, digest.count / digest.parts <= 1 ? 1 : digest.count};
@@ -101,16 +101,17 @@ class Lists {
   const DigestedProcess& a_;
   const DigestedProcess& b_;
   Alignment& alignment_;
+  const bool of_one_run_;   // whose ranks need not have equal parts
   bool has_parts_ = false;  // of ranks, whose shapes are not those of the whole
 };
 
 }  // namespace
 
-Alignment align(const DigestedProcess& a, const DigestedProcess& b) {
+Alignment align(const DigestedProcess& a, const DigestedProcess& b, bool of_one_run) {
   Alignment alignment{std::vector<size_t>(a.calls.size(), kAlone),
                       std::vector<size_t>(b.calls.size(), kAlone)};
   const auto groups = groups_of(b);
-  Lists lists(a, b, alignment);
+  Lists lists(a, b, of_one_run, alignment);
   for (auto& [group, calls] : groups_of(a)) {
     const auto found = groups.find(group);
     if (found != groups.end()) lists.align(calls, found->second);

@@ -1,7 +1,7 @@
 // align.h: which op call of one run is which of the other. By step, phase and module, or by the
 // function that made it outside of modules; within one of these by the longest common subsequence
-// of op names and shapes; of numbers of elements, where ranks were put together. What stands alone
-// is left alone, and not guessed.
+// of op names and shapes; of numbers of elements, where ranks were put together; of op names, for
+// two ranks of one run. What stands alone is left alone, and not guessed.
 #pragma once
 
 #include <utility>
@@ -17,6 +17,6 @@ struct Alignment {
 };
 inline constexpr size_t kAlone = static_cast<size_t>(-1);
 
-Alignment align(const DigestedProcess& a, const DigestedProcess& b);
+Alignment align(const DigestedProcess& a, const DigestedProcess& b, bool of_one_run = false);
 
 }  // namespace dtypecheck::compare

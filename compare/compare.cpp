@@ -30,7 +30,8 @@ constexpr double kRoundingsOfTable = 64;  // of the sine of an angle of hundreds
 
 // One run, and where each of its digests was made.
 struct Side {
-  explicit Side(const DigestedProcess& process) : process(process) {
+  explicit Side(const DigestedProcess& process)
+      : process(process), weights(first_weights(process)) {
     for (size_t call = 0; call < process.calls.size(); ++call)
       for (uint32_t result : process.calls[call].results)
         if (result != 0) made_by.try_emplace(result, call);
@@ -55,8 +56,15 @@ struct Side {
     return made_by.count(index) == 0 && digest(index).base == 0;
   }
 
+  // Or it is a weight whose shards were gathered.
+  bool is_begun_with(uint32_t index) const {
+    const auto first = weights.find(digest(index).parameter);
+    return is_given(index) || (first != weights.end() && first->second == index);
+  }
+
   const DigestedProcess& process;
   std::unordered_map<uint32_t, size_t> made_by;
+  std::map<std::string, uint32_t> weights;  // the first digest of each
 };
 
 // What stands between an operand and the aligned calls that it comes from.
@@ -96,6 +104,7 @@ class Comparer {
       const size_t places = out_.places.size(), rounding = out_.rounding.size(),
                    unknown = out_.not_judged;
       const double given = compare(i, j);
+      place_calls_.resize(out_.places.size(), i);
       const auto verdict = out_.places.size() > places       ? Pair::Verdict::kAdds
                            : out_.rounding.size() > rounding ? Pair::Verdict::kRounds
                            : out_.not_judged > unknown       ? Pair::Verdict::kUnknown
@@ -108,6 +117,7 @@ class Comparer {
       carry(a_, i, carried_a_, std::max(most, missed));
       carry(b_, j, carried_b_, std::max(most, missed));
     }
+    leave_out_what_makes_no_difference();
     for (size_t j = 0; j < b_.process.calls.size(); ++j)
       if (alignment_.to_a[j] == kAlone && is_compared(b_, j))
         out_.calls.push_back({.a = {}, .b = j});
@@ -131,26 +141,33 @@ class Comparer {
   // and an error that lies in a few elements may not be in it; it comes out where they are summed.
   double carried(const Side& side, size_t call, const std::vector<double>& by_digest) const {
     double most = 0;
-    const uint32_t step = side.process.calls[call].step;
-    for (uint32_t index : side.process.calls[call].operands) {
-      if (index != 0 && !side.digest(index).parameter.empty())
-        most = std::max(most, weights_apart_before(step));
-      while (index != 0 && side.made_by.count(index) == 0 && side.digest(index).base != 0)
+    const DigestedCall& at = side.process.calls[call];
+    for (size_t place = 0; place < at.operands.size(); ++place) {
+      uint32_t index = at.operands[place];
+      if (index == 0) continue;
+      const Digest& operand = side.digest(index);
+      double apart = weight_apart_before(at.step, operand.parameter);
+      while (side.made_by.count(index) == 0 && side.digest(index).base != 0)
         index = side.digest(index).base;
-      if (index != 0) most = std::max(most, by_digest[index]);
+      apart = std::max(apart, by_digest[index]);
+      const bool has_result = !at.results.empty() && at.results[0] != 0;
+      most = std::max(most, apart * (has_result ? share_in_result(at.op, place, operand,
+                                                                  side.digest(at.results[0]))
+                                                : 1));
     }
     return most;
   }
 
-  // Of any weight: what a step did to one it may have done to elements of another. An optimizer
-  // that divides by a gradient's size makes a step of a rounding, where the gradient is next to
-  // nothing.
-  double weights_apart_before(uint32_t step) const {
+  // What an optimizer's step did to it. One that divides by a gradient's size makes a step of a
+  // rounding, where the gradient is next to nothing. What is added, as a bias is, counts by its
+  // size: the gradient of a key's bias is all rounding, and so is the bias.
+  double weight_apart_before(uint32_t step, const std::string& parameter) const {
     constexpr double kDivided = 2;
+    const auto found = weights_apart_.find(parameter);
+    if (found == weights_apart_.end()) return 0;
     double most = 0;
-    for (const Named& named : out_.named)
-      if (named.kind == NumberKind::kWeight && named.step < step)
-        most = std::max(most, named.distance);
+    for (const auto& [after, apart] : found->second)
+      if (after < step) most = std::max(most, apart);
     return kDivided * most;
   }
 
@@ -214,11 +231,12 @@ class Comparer {
       return most_apart(operands);
     }
     size_t at = 0;
-    const bool overwrites = ops::parse_op_name(a.op).base == "copy";
+    // Older traces have what was there.
+    const bool overwrites = ops::parse_op_name(a.op).base == "copy" && a.operands.size() == 2;
     for (size_t k = 0; k < a.operands.size(); ++k) {
       if (a.operands[k] == 0 || b.operands[k] == 0) continue;
       if (overwrites && k == 0) {
-        operands[at++].distance = 0;  // what was there is gone
+        operands[at++].distance = 0;
         continue;
       }
       if (is_other_number(a.operands[k], b.operands[k], operands[at].distance)) {
@@ -280,7 +298,8 @@ class Comparer {
   void check_given(const DigestedCall& call, uint32_t ia, uint32_t ib, double apart) {
     const Digest& a = a_.digest(ia);
     const Digest& b = b_.digest(ib);
-    if (!a_.is_given(ia) || !b_.is_given(ib) || call.site.phase == Phase::kOptimizer) return;
+    if (!a_.is_begun_with(ia) || !b_.is_begun_with(ib) || call.site.phase == Phase::kOptimizer)
+      return;
     const double rounded = 4 * std::max(unit_roundoff(a.dtype), unit_roundoff(b.dtype));
     Inputs& inputs = out_.inputs;
     if (call.step == first_step_ && !a.parameter.empty()) {
@@ -297,7 +316,8 @@ class Comparer {
     }
     if (!a.parameter.empty() || call.site.phase == Phase::kBackward) return;
     if (!given_.insert(ia).second) {
-      inputs.is_table = inputs.is_table || (ia == apart_ && call.step != inputs.step);
+      for (GivenApart& given : given_apart_)
+        given.is_table = given.is_table || (given.index == ia && call.step != given.call->step);
       return;
     }
     ++inputs.tensors;
@@ -311,16 +331,62 @@ class Comparer {
     const double computed =
         kRoundingsOfTable * std::max(unit_roundoff(a.dtype), unit_roundoff(b.dtype));
     if (apart <= (call.step == first_step_ ? computed : std::max(computed, kOtherData))) return;
-    note_apart(call, ia);
+    given_apart_.push_back({&call, ia, false});
   }
 
-  void note_apart(const DigestedCall& call, uint32_t given) {
+  // A call whose results agree, or all that is computed from them does: a mask of -1e10 and one of
+  // -inf are the same behind a softmax, and two algorithms are apart on their way to one result.
+  // What uses a result stands behind what made it.
+  void leave_out_what_makes_no_difference() {
+    const std::vector<DigestedCall>& calls = a_.process.calls;
+    std::unordered_map<uint32_t, bool> uses;  // of a digest that is used: all to no effect
+    std::vector<bool> makes_none(calls.size());
+    for (size_t call = calls.size(); call-- > 0;) {
+      const bool is_used = std::all_of(
+          calls[call].results.begin(), calls[call].results.end(),
+          [&](uint32_t result) { return result != 0 && uses.count(result) != 0 && uses[result]; });
+      makes_none[call] = agrees(call) || (!calls[call].results.empty() && is_used);
+      for (const auto* list : {&calls[call].operands, &calls[call].results}) {
+        for (uint32_t index : *list) {
+          if (index != 0 && list == &calls[call].results) index = a_.digest(index).base;
+          while (index != 0) {
+            bool& use = uses.try_emplace(index, true).first->second;
+            use = use && makes_none[call];
+            index = a_.made_by.count(index) ? 0 : a_.digest(index).base;
+          }
+        }
+      }
+    }
+    for (size_t k = out_.places.size(); k-- > 0;) {
+      if (!makes_none[place_calls_[k]]) continue;
+      out_.places.erase(out_.places.begin() + static_cast<std::ptrdiff_t>(k));
+      for (Pair& pair : out_.calls)
+        if (pair.a == place_calls_[k]) pair.verdict = Pair::Verdict::kAgrees;
+      ++out_.agree;
+    }
     Inputs& inputs = out_.inputs;
-    if (inputs.tensors_apart++ > 0) return;
-    apart_ = given;
-    inputs.where = call.op;
-    inputs.site = call.site;
-    inputs.step = call.step;
+    for (const GivenApart& given : given_apart_) {
+      if (uses[given.index] || inputs.tensors_apart++ > 0) continue;
+      inputs.where = given.call->op;
+      inputs.site = given.call->site;
+      inputs.step = given.call->step;
+      inputs.is_table = given.is_table;
+    }
+  }
+
+  bool agrees(size_t call) const {
+    if (alignment_.to_b[call] == kAlone) return false;
+    const std::string op(ops::parse_op_name(a_.process.calls[call].op).base);
+    if (op.ends_with("_like")) return false;  // of the shape alone
+    const std::vector<uint32_t>& a = a_.process.calls[call].results;
+    const std::vector<uint32_t>& b = b_.process.calls[alignment_.to_b[call]].results;
+    if (a.size() != b.size()) return false;
+    for (size_t k = 0; k < a.size(); ++k) {
+      if (a[k] == 0 || b[k] == 0) return false;
+      const auto apart = distance(a_.digest(a[k]), b_.digest(b[k]));
+      if (!apart || *apart > 4 * unit_roundoff(a_.digest(a[k]).dtype)) return false;
+    }
+    return true;
   }
 
   Between between(const Side& side, const std::vector<size_t>& to, size_t maker) const {
@@ -473,7 +539,7 @@ class Comparer {
       if (*apart >= worst) worst = *apart, worst_a = &result_a, worst_b = &result_b;
       const auto expected = expected_distance(a.op, a.site.phase, operands, result_a, result_b);
       if (!expected)
-        is_judged = false;
+        is_judged = is_judged && *apart <= kTiny;
       else
         adds = adds || *apart > std::max({*expected, sampled * from_before, kTiny});
     }
@@ -504,6 +570,8 @@ class Comparer {
       if (found == b.end()) continue;
       const auto apart = distance(a_.digest(index), b_.digest(found->second));
       if (!apart) continue;
+      if (std::get<1>(key) == NumberKind::kWeight)
+        weights_apart_[std::get<2>(key)].emplace_back(std::get<0>(key), *apart);
       Named& named = all[{std::get<0>(key), std::get<1>(key)}];
       named.step = std::get<0>(key);
       named.kind = std::get<1>(key);
@@ -536,10 +604,17 @@ class Comparer {
   Comparison& out_;
   std::vector<double> result_distance_;        // of aligned calls of the first run
   std::vector<double> carried_a_, carried_b_;  // by digest
+  std::map<std::string, std::vector<std::pair<uint32_t, double>>> weights_apart_;  // after a step
   std::set<std::string> seen_;
   std::set<uint32_t> given_;
-  uint32_t apart_ = 0;  // the first of them that is
-  double lowest_ = 0;   // unit roundoff of the lowest dtype of either run
+  struct GivenApart {
+    const DigestedCall* call;
+    uint32_t index;
+    bool is_table;
+  };
+  std::vector<GivenApart> given_apart_;
+  std::vector<size_t> place_calls_;  // of each place
+  double lowest_ = 0;                // unit roundoff of the lowest dtype of either run
   uint32_t first_step_ = 0;
   bool is_between_ = false;
   bool has_other_number_ = false;

@@ -16,9 +16,8 @@ static double apart(double a, double b) {
 }
 
 std::optional<double> distance(const Digest& a, const Digest& b) {
+  if (a.is_unknown || b.is_unknown) return std::nullopt;
   const bool is_joined = a.parts > 1 || b.parts > 1;
-  // The loss of a rank is one of its part; how the ranks' are put together is not known.
-  if (is_joined && std::min(a.count / a.parts, b.count / b.parts) <= 1) return std::nullopt;
   if (a.count != b.count) return std::nullopt;
   if (!is_joined && (a.shape != b.shape || a.places.size() != b.places.size())) return std::nullopt;
   if (a.count == 0) return 0;

@@ -85,6 +85,7 @@ double condition(std::string_view base, uint64_t facts, const std::vector<Operan
   if (facts & ops::kNorm && !operands.empty())
     return 2 * ratio(size(operands[0]), deviation(*operands[0].a));
   if (is_one_of(base, kExponentials)) return 1 + biggest;
+  if (base == "pow" && operands.size() > 1) return std::max(1.0, largest(operands[1]));
   if (is_one_of(base, kLogarithms) || facts & ops::kLoss) return ratio(2 * (1 + biggest), out);
   if (base == "sum") return ratio(std::sqrt(count) * most, out);
   if (is_one_of(base, kProducts)) return 1;
@@ -110,6 +111,13 @@ bool is_random(const std::string& op) {
   return is_one_of(base, kRandom) || is_one_of(base, kRandomToo) || base == "randperm";
 }
 
+double share_in_result(const std::string& op, size_t place, const Digest& operand,
+                       const Digest& result) {
+  const bool is_added = place == 2 && is_matrix_product(ops::facts_of(op));
+  if (!is_added || result.root_mean_square == 0) return 1;
+  return std::min(1.0, operand.root_mean_square / result.root_mean_square);
+}
+
 std::optional<double> expected_distance(const std::string& op, Phase phase,
                                         const std::vector<OperandPair>& operands, const Digest& a,
                                         const Digest& b) {
@@ -118,8 +126,11 @@ std::optional<double> expected_distance(const std::string& op, Phase phase,
   double given = 0;
   bool alike = a.dtype == b.dtype;
   double roundoff = std::max(unit_roundoff(a.dtype), unit_roundoff(b.dtype));
-  for (const OperandPair& pair : operands) {
-    given = std::max(given, pair.distance);
+  for (size_t i = 0; i < operands.size(); ++i) {
+    const OperandPair& pair = operands[i];
+    const double share =
+        std::max(share_in_result(op, i, *pair.a, a), share_in_result(op, i, *pair.b, b));
+    given = std::max(given, share * pair.distance);
     alike = alike && pair.a->dtype == pair.b->dtype;
     roundoff = std::max({roundoff, unit_roundoff(pair.a->dtype), unit_roundoff(pair.b->dtype)});
   }

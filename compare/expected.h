@@ -29,6 +29,11 @@ std::optional<double> expected_distance(const std::string& op, Phase phase,
                                         const std::vector<OperandPair>& operands, const Digest& a,
                                         const Digest& b);
 
+// How much of an error of the operand at this place the result has: a layer's bias, which is added
+// to a product, counts by its size.
+double share_in_result(const std::string& op, size_t place, const Digest& operand,
+                       const Digest& result);
+
 // It draws random numbers.
 bool is_random(const std::string& op);
 

@@ -60,17 +60,6 @@ void add_states(const DigestedProcess& process, Names& names) {
   }
 }
 
-// The first digest of each weight.
-std::map<std::string, uint32_t> first_weights(const DigestedProcess& process) {
-  std::map<std::string, uint32_t> first;
-  for (uint32_t index = 1; index <= process.digests.size(); ++index) {
-    const Digest& digest = process.digests[index - 1];
-    if (!digest.parameter.empty() && !digest.is_gradient)
-      first.try_emplace(digest.parameter, index);
-  }
-  return first;
-}
-
 // Those that both begin with, with the very same numbers.
 std::map<std::string, bool> equal_at_first(const DigestedProcess& a, const DigestedProcess& b) {
   std::map<std::string, bool> equal;
@@ -98,7 +87,9 @@ void add_first_drift(const DigestedProcess& a, const DigestedProcess& b, std::ve
     if (kind != NumberKind::kWeight || found == in_b.end() || first == equal.end() ||
         !first->second)
       continue;
-    const auto apart = distance(a.digests[index - 1], b.digests[found->second - 1]);
+    const Digest &of_a = a.digests[index - 1], &of_b = b.digests[found->second - 1];
+    if (of_a.cut != of_b.cut) continue;  // another shard
+    const auto apart = distance(of_a, of_b);
     if (!apart || *apart == 0) continue;
     drift.step = step;
     ++drift.weights;
@@ -125,6 +116,16 @@ Names names_in(const DigestedProcess& process) {
   add_gradients(process, names);
   add_states(process, names);
   return names;
+}
+
+std::map<std::string, uint32_t> first_weights(const DigestedProcess& process) {
+  std::map<std::string, uint32_t> first;
+  for (uint32_t index = 1; index <= process.digests.size(); ++index) {
+    const Digest& digest = process.digests[index - 1];
+    if (!digest.parameter.empty() && !digest.is_gradient)
+      first.try_emplace(digest.parameter, index);
+  }
+  return first;
 }
 
 std::vector<Drift> drifts_among_ranks(const std::vector<DigestedProcess>& processes) {

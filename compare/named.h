@@ -19,6 +19,9 @@ enum class NumberKind : uint8_t { kWeight, kGradient, kState };
 using Names = std::map<std::tuple<uint32_t, NumberKind, std::string>, uint32_t>;
 Names names_in(const DigestedProcess& process);
 
+// The index + 1 of the first digest of each weight.
+std::map<std::string, uint32_t> first_weights(const DigestedProcess& process);
+
 // A weight of which ranks of one run held equal copies at first, and then did not.
 struct Drift {
   int rank = 0;  // against the first rank

@@ -2,7 +2,11 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
+#include <map>
 #include <set>
+#include <string>
+#include <tuple>
 
 #include "compare/align.h"
 #include "compare/distance.h"
@@ -12,18 +16,62 @@ namespace {
 
 using Parts = std::vector<const Digest*>;
 
-bool are_equal(const Parts& parts) {
-  return std::all_of(parts.begin(), parts.end(),
-                     [&](const Digest* part) { return distance(*parts.front(), *part) == 0.0; });
+bool is_shard(const Digest& digest) { return digest.cut.find('@') != std::string::npos; }
+bool is_partial(const Digest& digest) { return digest.cut.find("Partial") != std::string::npos; }
+
+// Copies of a part once, where there are as many of each; else what agrees does so by chance.
+Parts without_copies(const Parts& parts) {
+  std::map<std::tuple<std::string, uint64_t, double, double, double>, Parts> copies;
+  for (const Digest* part : parts)
+    copies[{part->cut, part->finite, part->mean, part->root_mean_square, part->largest}].push_back(
+        part);
+  Parts once;
+  for (const auto& [numbers, same] : copies) {
+    if (same.size() != copies.begin()->second.size()) return parts;
+    once.push_back(same.front());
+  }
+  return once;
+}
+
+// How many parts the batch is in: so many different tensors of the program's own the ranks give to
+// one layer. Those of tensor parallelism are given the same. 0: no layer was seen.
+size_t parts_of_batch(const DigestedProcess& first,
+                      const std::function<Parts(size_t call, size_t operand)>& parts_of) {
+  std::set<uint32_t> made;
+  size_t most = 0;
+  for (size_t call = 0; call < first.calls.size(); ++call) {
+    const DigestedCall& at = first.calls[call];
+    if (at.step != first.calls.front().step) break;
+    made.insert(at.results.begin(), at.results.end());
+    const auto digest = [&](uint32_t index) {
+      return index == 0 ? nullptr : &first.digests[index - 1];
+    };
+    const bool is_layer = std::any_of(at.operands.begin(), at.operands.end(), [&](uint32_t index) {
+      return index != 0 && !digest(index)->parameter.empty();
+    });
+    if (!is_layer || at.site.phase != Phase::kForward) continue;
+    for (size_t k = 0; k < at.operands.size(); ++k) {
+      const Digest* given = digest(at.operands[k]);
+      if (given && given->parameter.empty() && !is_shard(*given) && given->base == 0 &&
+          !made.contains(at.operands[k]))
+        most = std::max(most, without_copies(parts_of(call, k)).size());
+    }
+  }
+  return most;
 }
 
 // `share`: what of each number is one of the whole's.
-Digest joined(const Parts& parts, double share) {
-  Digest all = *parts.front();
+Digest joined(const Digest& of_first, const Parts& parts, double share) {
+  Digest all = of_first;
   all.count = all.finite = 0;
   all.largest = 0;
   all.places.clear();
   all.parts = static_cast<uint32_t>(parts.size());
+  const bool is_number =
+      std::all_of(parts.begin(), parts.end(), [](const Digest* part) { return part->count <= 1; });
+  // The loss of a rank is one of its part of the batch; how the ranks' are put together is not
+  // known.
+  all.is_unknown = is_partial(all) || (is_number && all.cut.empty());
   double sum = 0, squares = 0;
   for (const Digest* part : parts) {
     const auto finite = static_cast<double>(part->finite);
@@ -33,6 +81,7 @@ Digest joined(const Parts& parts, double share) {
     sum += share * part->mean * finite;
     squares += share * share * part->root_mean_square * part->root_mean_square * finite;
   }
+  if (is_partial(all)) all.count = of_first.count;  // each has a summand of every element
   const double finite = std::max<double>(static_cast<double>(all.finite), 1);
   all.mean = sum / finite;
   all.root_mean_square = std::sqrt(squares / finite);
@@ -56,31 +105,39 @@ DigestedProcess put_together(const std::map<int, const DigestedProcess*>& ranks)
   const DigestedProcess& first = *ranks.begin()->second;
   DigestedProcess all = first;
   std::vector<Alignment> alignments;
-  for (const auto& [rank, process] : ranks) alignments.push_back(align(first, *process));
+  for (const auto& [rank, process] : ranks) alignments.push_back(align(first, *process, true));
+  const auto parts_of = [&](size_t call, size_t k, auto list) {
+    Parts parts;
+    size_t at = 0;
+    for (const auto& [rank, process] : ranks) {
+      const size_t other = alignments[at++].to_b[call];
+      if (other == kAlone || (process->calls[other].*list).size() <= k) continue;
+      const uint32_t part = (process->calls[other].*list)[k];
+      if (part != 0) parts.push_back(&process->digests[part - 1]);
+    }
+    return parts;
+  };
+  // The loss of a rank is the mean of its part of the batch, so that its gradients are larger. What
+  // is cut was averaged.
+  const size_t parts_given = parts_of_batch(
+      first, [&](size_t call, size_t k) { return parts_of(call, k, &DigestedCall::operands); });
+  const double of_gradient = 1 / static_cast<double>(parts_given == 0 ? ranks.size() : parts_given);
   std::set<uint32_t> done{0};
-  // The loss of a rank is the mean of its part of the batch, so that its gradients are larger.
-  const double of_gradient = 1 / static_cast<double>(ranks.size());
   for (size_t call = 0; call < first.calls.size(); ++call) {
-    const double share = first.calls[call].site.phase == Phase::kBackward ? of_gradient : 1;
-    const auto join = [&](const std::vector<uint32_t> DigestedCall::* list) {
+    const bool is_backward = first.calls[call].site.phase == Phase::kBackward;
+    for (const auto list : {&DigestedCall::operands, &DigestedCall::results}) {
       for (size_t k = 0; k < (first.calls[call].*list).size(); ++k) {
         const uint32_t index = (first.calls[call].*list)[k];
         if (done.contains(index)) continue;
-        Parts parts;
-        size_t at = 0;
-        for (const auto& [rank, process] : ranks) {
-          const size_t other = alignments[at++].to_b[call];
-          if (other == kAlone || (process->calls[other].*list).size() <= k) continue;
-          const uint32_t part = (process->calls[other].*list)[k];
-          if (part != 0) parts.push_back(&process->digests[part - 1]);
-        }
+        const Parts parts = parts_of(call, k, list);
         if (parts.size() != ranks.size()) continue;
         done.insert(index);
-        if (!are_equal(parts)) all.digests[index - 1] = joined(parts, share);
+        const Parts once = without_copies(parts);
+        if (once.size() > 1 || is_partial(*once.front()))
+          all.digests[index - 1] =
+              joined(first.digests[index - 1], once, is_backward ? of_gradient : 1);
       }
-    };
-    join(&DigestedCall::operands);
-    join(&DigestedCall::results);
+    }
   }
   return all;
 }

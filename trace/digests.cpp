@@ -56,6 +56,7 @@ class DigestReader {
       return damage_.leave_out(fmt::format("digest {} at byte {}", record.id, offset));
     Digest& digest = process_.digests.emplace_back();
     digest.parameter = strings_.text(record.parameter, "a digest's parameter");
+    digest.cut = strings_.text(record.cut, "how a tensor is cut");
     digest.is_gradient = record.is_gradient != 0;
     digest.dtype = static_cast<Dtype>(record.dtype);
     digest.count = record.count;

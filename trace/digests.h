@@ -16,6 +16,7 @@ namespace dtypecheck {
 // What a tensor held at one time; trace/format.h says how each is computed.
 struct Digest {
   std::string parameter;  // its qualified name, or of the one whose gradient it is; "": none
+  std::string cut;        // of a part of a DTensor, as trace/format.h has it; "": no part
   bool is_gradient = false;
   Dtype dtype = Dtype::kUndefined;
   uint64_t count = 0;
@@ -24,7 +25,8 @@ struct Digest {
   uint32_t shape = 0;  // a hash
   uint32_t base = 0;   // index + 1 of the digest of what it is a view of; 0: none that is known
   std::vector<double> places;
-  uint32_t parts = 1;  // it was put together from those of so many ranks, and has no places
+  uint32_t parts = 1;       // it was put together from those of so many ranks, and has no places
+  bool is_unknown = false;  // what the ranks hold of it does not tell what the whole is
 };
 
 struct DigestedCall {

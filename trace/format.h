@@ -457,7 +457,9 @@ struct DigestRecord {
   uint8_t is_gradient;  // 1: not the parameter's values, but its gradient's
   uint8_t place_count;  // elements below, at most kDigestPlaces
   uint8_t is_wide;      // 1: they are doubles; 0: floats
-  uint32_t reserved;
+  // string: of which whole this is a part, by its placements on each dimension of the mesh of its
+  // DTensor: "Replicate, Shard(0)@1", "Partial"; 0: of none.
+  uint32_t cut;
   // float or double places[place_count]: element i * count / place_count in the order of the
   // sizes, whatever the strides; then zeros up to the multiple of 8.
 };

@@ -79,6 +79,17 @@ TEST_CASE("what an op may add is what its dtype rounds") {
   CHECK(expected("aten::mul", 0.01, Dtype::kFloat) > 0.01);
 }
 
+TEST_CASE("a power makes as much more of an error as its exponent says") {
+  const Digest of = digest_of({0.9, 0.8, 0.9, 0.8});
+  const auto of_power = [&](double exponent) {
+    const Digest by = digest_of({1, 2, exponent, 1});
+    return expected_distance("aten::pow", Phase::kForward, {{&of, &of, 0.001}, {&by, &by, 0}}, of,
+                             of);
+  };
+  CHECK(of_power(100) > 0.1);
+  CHECK(of_power(1) < 0.02);
+}
+
 TEST_CASE("where one run rounds and the other does not, more is expected than where both do") {
   const Digest narrow = digest_of({1, -1, 1, -1}, Dtype::kBFloat16);
   const Digest wide = digest_of({1, -1, 1, -1});
@@ -268,6 +279,90 @@ TEST_CASE("what a rounding to 16 bits moved may come out later") {
   CHECK(compared(run(0, Dtype::kBFloat16), run(0.003, Dtype::kBFloat16)).places.empty());
   CHECK(compared(run(0, Dtype::kBFloat16), run(0.3, Dtype::kBFloat16)).places.size() == 1);
   CHECK(compared(run(0, Dtype::kFloat), run(0.003, Dtype::kFloat)).places.size() > 0);
+}
+
+TEST_CASE(
+    "a bias that a step made of rounding hides nothing but what it is added to, by its size") {
+  // Two layers in step 1, an optimizer's step that moves one bias otherwise, and they once more.
+  const auto run = [](double bias, double of_first, double of_second) {
+    DigestedProcess process{.file = "run.dtrace", .steps = 2, .is_recorded = true};
+    const auto add = [&](const std::vector<double>& values, const std::string& parameter = "") {
+      process.digests.push_back(digest_of(values));
+      process.digests.back().parameter = parameter;
+      return static_cast<uint32_t>(process.digests.size());
+    };
+    const uint32_t x = add({1, 2, 3, 4}), k = add({1, 1, 1, 1}, "net.k.weight"),
+                   q = add({1, 1, 1, 2}, "net.q.weight");
+    const uint32_t moved = add({bias, bias, bias, bias}, "net.k.bias");
+    process.calls.push_back({.op = "aten::add_",
+                             .site = {.phase = Phase::kOptimizer},
+                             .step = 1,
+                             .operands = {moved},
+                             .results = {moved}});
+    const auto layer = [&](const char* module, uint32_t weight, double result) {
+      process.calls.push_back({.op = "aten::linear",
+                               .site = {.module = module, .phase = Phase::kForward},
+                               .step = 2,
+                               .operands = {x, weight, moved},
+                               .results = {add({result, 2, 3, 4})}});
+      if (weight == q) process.calls.back().operands.pop_back();
+    };
+    layer("net.k", k, of_first);
+    layer("net.q", q, of_second);
+    return process;
+  };
+  CHECK(compared(run(1e-4, 1, 1), run(2e-4, 1.0001, 1)).places.empty());
+  const Comparison other = compared(run(1e-4, 1, 1), run(2e-4, 1.0001, 1.01));
+  REQUIRE(other.places.size() == 1);
+  CHECK(other.places[0].site.module == "net.q");
+  CHECK(compared(run(1e-4, 1, 1), run(2e-4, 1.1, 1)).places.size() == 1);
+}
+
+TEST_CASE("a mask of another sentinel is named where it makes a difference") {
+  // What is masked has the sentinel, and what a softmax makes of that.
+  const auto run = [](double sentinel, double behind) {
+    return chain({{"aten::mul", {1, 2, 3, 4}},
+                  {"aten::masked_fill", {1, 2, 3, sentinel}},
+                  {"aten::softmax", {0.09, 0.24, 0.67, behind}}});
+  };
+  const Comparison other = compared(run(-kInfinity, 0), run(-3, 0.001));
+  REQUIRE(other.places.size() == 1);
+  CHECK(other.places[0].op == "aten::masked_fill");
+  for (const double sentinel : {-1e10, static_cast<double>(std::numeric_limits<float>::lowest())}) {
+    const Comparison same = compared(run(-kInfinity, 0), run(sentinel, 0));
+    CHECK_FALSE(same.is_apart());
+    CHECK(same.agree == 3);
+  }
+  // What takes the shape alone is no proof.
+  DigestedProcess shape = run(-kInfinity, 0), other_shape = run(-1e10, 0);
+  for (DigestedProcess* process : {&shape, &other_shape}) process->calls[2].op = "aten::ones_like";
+  CHECK(compared(shape, other_shape).places.size() == 1);
+  // Of a row that is masked whole -inf makes NaN.
+  CHECK(compared(run(-kInfinity, kNan), run(-1e10, 0)).places.size() == 1);
+}
+
+TEST_CASE("what two algorithms compute on their way to one result is not named") {
+  const auto run = [](const char* alone, double on_its_way, double result) {
+    return chain({{"aten::mul", {1, 2, 3, 4}},
+                  {alone, {1, 2, 3, on_its_way}},
+                  {"aten::neg", {1, 2, 3, on_its_way}},
+                  {alone, {1, 2, 3, result}},
+                  {"aten::sum", {result}}});
+  };
+  CHECK_FALSE(compared(run("aten::sin", 4, 7), run("aten::cos", 5, 7)).is_apart());
+  CHECK(compared(run("aten::sin", 4, 7), run("aten::cos", 5, 7.1)).places.size() == 1);
+}
+
+TEST_CASE("a mask that is given makes a difference or not") {
+  const auto run = [](double sentinel, double behind) {
+    DigestedProcess process =
+        chain({{"aten::add", {1, 2, 3, sentinel}}, {"aten::softmax", {0.09, 0.24, 0.67, behind}}});
+    process.digests.push_back(digest_of({0, 0, 0, sentinel}));
+    process.calls[0].operands.push_back(static_cast<uint32_t>(process.digests.size()));
+    return process;
+  };
+  CHECK_FALSE(compared(run(-kInfinity, 0), run(-1e10, 0)).is_apart());
+  CHECK(compared(run(-kInfinity, 0), run(-3, 0.001)).inputs.tensors_apart == 1);
 }
 
 TEST_CASE("a number that the program gives is the op's own, and one that rounding moved is none") {

@@ -37,7 +37,7 @@ DigestedProcess run_of(int rank, const std::vector<double>& rows, double gradien
                    {.op = "aten::neg", .site = {.module = "net"}, .step = 1},
                    {.op = "aten::mul_", .step = 1}};
   const Phase phases[] = {Phase::kForward, Phase::kBackward, Phase::kOptimizer};
-  const std::vector<uint32_t> operands[] = {{1, 2}, {3}, {2}}, given[] = {{3}, {4}, {5}};
+  const std::vector<uint32_t> operands[] = {{1, 2}, {1}, {2}}, given[] = {{3}, {4}, {5}};
   for (size_t i = 0; i < 3; ++i) {
     process.calls[i].site.phase = phases[i];
     process.calls[i].operands = operands[i];
@@ -94,11 +94,56 @@ TEST_CASE("a thousand ranks") {
   CHECK(compare_values({run_of(-1, rows, 1)}, ranks, "a", "b").places.size() == 1);
 }
 
-TEST_CASE("what is one number on each rank is not judged") {
-  Digest loss = digest_of({3}), losses = digest_of({2});
-  losses.count = 2;
-  losses.parts = 2;
-  CHECK_FALSE(distance(loss, losses).has_value());
+// Of one op, whose operands and results lie so on the ranks.
+DigestedProcess cut_run(int rank, const std::vector<double>& values, const std::string& cut) {
+  DigestedProcess process{.file = "run.dtrace", .rank = rank, .steps = 1, .is_recorded = true};
+  process.digests = {digest_of(values)};
+  process.digests[0].cut = cut;
+  process.calls = {{.op = "aten::neg",
+                    .site = {.module = "net", .phase = Phase::kForward},
+                    .step = 1,
+                    .operands = {1},
+                    .results = {}}};
+  return process;
+}
+
+Digest together(const std::vector<DigestedProcess>& runs) {
+  std::map<int, const DigestedProcess*> ranks;
+  for (const DigestedProcess& run : runs) ranks[run.rank] = &run;
+  return put_together(ranks).digests[0];
+}
+
+TEST_CASE("shards are put together though they are equal, and copies of one are not") {
+  const Digest shards =
+      together({cut_run(0, {1, 1}, "Shard(0)@0"), cut_run(1, {1, 1}, "Shard(0)@1")});
+  CHECK(distance(shards, digest_of({1, 1, 1, 1})) == 0.0);
+  const Digest of_one = together({cut_run(0, {1}, "Shard(0)@0"), cut_run(1, {3}, "Shard(0)@1")});
+  CHECK(distance(of_one, digest_of({1, 3})) == 0.0);
+  const Digest both = together(
+      {cut_run(0, {1, 2}, "Replicate, Shard(0)@0"), cut_run(1, {3, 4}, "Replicate, Shard(0)@1"),
+       cut_run(2, {1, 2}, "Replicate, Shard(0)@0"), cut_run(3, {3, 4}, "Replicate, Shard(0)@1")});
+  CHECK(distance(both, digest_of({1, 2, 3, 4})).value() < 1e-12);
+  const Digest copies =
+      together({cut_run(0, {1, 2}, "Replicate"), cut_run(1, {1, 2}, "Replicate")});
+  CHECK(distance(copies, digest_of({1, 2})) == 0.0);
+}
+
+TEST_CASE("a sum that was not made yet, and what is one number on each rank, are not judged") {
+  for (const std::string cut : {"Partial", ""}) {
+    const Digest known = together({cut_run(0, {1, 2}, cut), cut_run(1, {2, 3}, cut)});
+    CHECK(distance(known, digest_of({1, 2, 2, 3})).has_value() == cut.empty());
+    const Digest number = together({cut_run(0, {1}, cut), cut_run(1, {2}, cut)});
+    CHECK_FALSE(distance(number, digest_of({1, 2})).has_value());
+  }
+}
+
+TEST_CASE("ranks that are given the same batch have the gradients of one process") {
+  DigestedProcess first = run_of(0, {3, -4}, 1), other = run_of(1, {3, -4}, 1);
+  for (DigestedProcess* process : {&first, &other}) process->digests[1].parameter = "net.weight";
+  other.digests[3] = digest_of({6, 8});  // of their own part of a layer
+  CHECK(put_together({{0, &first}, {1, &other}}).digests[3].largest == 8);
+  first.digests[0] = digest_of({1, 2});
+  CHECK(put_together({{0, &first}, {1, &other}}).digests[3].largest == 4);
 }
 
 TEST_CASE("a tensor that is given to later steps as well is no data") {

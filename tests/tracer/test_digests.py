@@ -152,6 +152,17 @@ class NotComparable(Digests):
                       self.refused("--values", plain, without))
         self.assertEqual(tool("diff", plain, without).returncode, 0)  # of dtypes
 
+    def test_older_format(self):
+        plain, old = self.run_of("plain").run.folder, self.folder / "old"
+        shutil.copytree(plain, old)
+        for trace in old.glob("*.dtrace"):
+            header = bytearray(trace.read_bytes())
+            header[12:16] = (10).to_bytes(4, "little")
+            trace.write_bytes(header)
+        said = self.refused("--values", plain, old)
+        self.assertIn("version 10, this build reads ", said)
+        self.assertIn("record it again", said)
+
     def test_steps_that_both_have(self):
         plain = self.run_of("plain").run.folder
         third = self.run_of("plain", "--values=3").run.folder
@@ -232,17 +243,37 @@ class Ranks(TracedTest):
         return json.loads(tool("diff", "--json", one.run.folder, two.run.folder, statuses=(status,)).stdout)
 
     def test_one_process_and_two_ranks(self):
-        result = self.split([], 0)
-        self.assertEqual((result["inputs"]["weights"], result["places"], result["rounding"]), (4, [], []))
-        self.assertIn("2 ranks of ", result["notes"][0])
-        self.assertGreater(result["op_calls"]["agree"], 20)
-        for named in result["named"]:
-            self.assertEqual(named["count"], 8 if named["of"] == "states" else 4)
-            self.assertLess(named["distance"], 1e-3)
+        for words in ([], ["fsdp"], ["layers"]):
+            with self.subTest(words):
+                result = self.split(words, 0)
+                self.assertEqual((result["inputs"]["weights"], result["places"], result["rounding"]), (4, [], []))
+                self.assertIn("2 ranks of ", result["notes"][0])
+                self.assertGreater(result["op_calls"]["agree"], 20)
+                self.assertEqual(len(result["named"]), 6)
+                for named in result["named"]:
+                    self.assertEqual(named["count"], 8 if named["of"] == "states" else 4)
+                    self.assertLess(named["distance"], 1e-3)
 
     def test_an_op_of_two_ranks(self):
-        place = self.split(["slope"], 1)["places"][0]
-        self.assertEqual((place["module"], place["op"], place["step"]), ("model.1", "aten::leaky_relu", 1))
+        for words in ([], ["fsdp"], ["layers"]):
+            with self.subTest(words):
+                place = self.split(["slope", *words], 1)["places"][0]
+                self.assertEqual((place["module"], place["op"], place["step"]), ("model.1", "aten::leaky_relu", 1))
+
+    def test_gradients_that_are_summed_in_bfloat16(self):
+        result = self.split(["fsdp", "bf16"], 0)
+        ops = [op.split(" at ")[0] for op in result["rounding"][0]["only_after"]]
+        self.assertIn("c10d::_reduce_scatter_base_", ops)
+        self.assertIn("aten::_to_copy to BFloat16", ops)
+
+    def test_sharded_runs(self):
+        plain, same, low = (self.traced_command([*torchrun(2), PROGRAMS / "split_batch.py", "fsdp", *words], options=["--values"]).run.folder
+                            for words in ([], [], ["bf16"]))
+        result = json.loads(tool("diff", "--json", plain, same).stdout)
+        self.assertEqual((result["places"], result["rounding"], result["op_calls"]["not_judged"], result["drifts_before"]), ([], [], 0, []))
+        self.assertEqual({named["distance"] for named in result["named"]}, {0})
+        result = json.loads(tool("diff", "--json", plain, low).stdout)
+        self.assertIn("aten::_to_copy to BFloat16", result["rounding"][0]["only_after"][0])
 
     def test_a_loss_that_is_summed(self):
         place = self.split(["sum"], 1)["places"][0]
@@ -270,6 +301,26 @@ class Examples(Digests):
             with self.subTest(example):
                 done = subprocess.run([DTYPECHECK, *example.split()], cwd=place, capture_output=True, check=False)
                 self.assertEqual((done.returncode, done.stderr), (statuses.get(question, 0), b""), done.stdout)
+
+
+    def test_commands_of_the_document(self):
+        """Those of docs/compare.md are run as they stand there, each block in a folder of its own."""
+        text = (TESTS.parent / "docs" / "compare.md").read_text()
+        blocks = [re.findall(r"(?m)^dtypecheck (.*)$", block) for block in re.findall(r"(?s)```(.*?)```", text)]
+        blocks = [block for block in blocks if block]
+        blocks[0] += re.findall(r"`dtypecheck (diff [^`]*)`", text)
+        self.assertEqual([len(block) for block in blocks], [5, 2, 3])
+        for number, block in enumerate(blocks):
+            place = self.folder / f"commands{number}"
+            place.mkdir()
+            (place / "train.py").write_text(TRAIN)
+            (place / "run").symlink_to("before")
+            for command in block:
+                with self.subTest(command):
+                    words = [sys.executable if word == "python" else word for word in command.split()]
+                    done = self.execute([DTYPECHECK, *words], cwd=place, env={**self.environment, "PROGRAMS": str(PROGRAMS)})
+                    differs = words[0] == "diff" and "run" not in words
+                    self.assertEqual(done.status, 1 if differs else 0, done.said)
 
 
 class Page(Digests):
@@ -344,6 +395,14 @@ class Bisect(TracedTest):
     def test_nothing_in_16_bits(self):
         self.assertIn(b"no module computes in 16 bits", self.bisected(["float32"], ["float32"], 2).stderr)
 
+
+TRAIN = """
+import os, runpy, sys
+options = {"--new_option": ["parting.py", "eps"], "no": ["in_float.py", "float32", "digits"],
+           "fp16": ["in_float.py", "bfloat16", "digits"]}
+sys.argv = options.get(sys.argv[-1], ["parting.py"])
+runpy.run_path(os.path.join(os.environ["PROGRAMS"], sys.argv[0]), run_name="__main__")
+"""
 
 OTHER = """
 import torch

@@ -4,14 +4,18 @@
 // still the same.
 #include "tracer/hook/digests.h"
 
+#include <pthread.h>
+
 #include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstring>
 #include <exception>
+#include <list>
 #include <mutex>
 #include <new>
 #include <string>
+#include <string_view>
 #include <unordered_map>
 #include <utility>
 
@@ -19,6 +23,7 @@
 #include "tracer/hook/describe.h"
 #include "tracer/hook/gpu_digests.h"
 #include "tracer/hook/tracer.h"
+#include "tracer/python/python_sites.h"
 
 namespace dtypecheck {
 namespace tracer {
@@ -52,8 +57,32 @@ struct WrittenStorage {
   uint32_t id = 0;
 };
 
+using Kept = c10::intrusive_ptr<c10::TensorImpl, c10::UndefinedTensorImpl>;
+
+// A collective returns before it has written its results. It is written down when one of them is
+// read: the program has waited for it then.
+struct Launched {
+  struct Result {
+    c10::weak_intrusive_ptr<c10::TensorImpl, c10::UndefinedTensorImpl> tensor;
+    c10::weak_intrusive_ptr<c10::StorageImpl> storage;
+  };
+  uint32_t signature = 0;
+  uint32_t step = 0;
+  const void* thread = nullptr;  // on the CPU others read them, too: they are at work on it
+  std::vector<uint32_t> operands;
+  std::vector<Result> results;
+
+  bool writes(const c10::StorageImpl* to) const {
+    return std::any_of(results.begin(), results.end(), [&](const Result& result) {
+      return result.storage._unsafe_get_target() == to;
+    });
+  }
+};
+constexpr size_t kMostLaunched = 1024;
+
 struct Digests {
   std::mutex mutex;
+  std::list<Launched> launched;
   std::unordered_map<const c10::StorageImpl*, WrittenStorage> written;
   std::unordered_map<uint64_t, KnownDigest> known;
   std::unordered_map<const c10::TensorImpl*, uint32_t> gradients;  // of a weight: last step
@@ -66,7 +95,9 @@ struct DigestedCall {
   uint32_t step = 0;
   std::vector<uint32_t> operands;
   // What an op without results writes, kept alive until it has.
-  std::vector<c10::intrusive_ptr<c10::TensorImpl, c10::UndefinedTensorImpl>> written;
+  std::vector<Kept> written;
+  // Operands that were not there yet, by their places: the op itself waits for them.
+  std::vector<std::pair<size_t, Kept>> awaited;
 };
 thread_local DigestedCall* digested_call = nullptr;
 
@@ -80,8 +111,38 @@ template <typename Visit>
 void for_tensors(const c10::IValue& value, const Visit& visit) {
   if (value.isTensor()) return visit(value.unsafeToTensorImpl());
   if (!value.isList()) return;
-  for (const c10::IValue& element : value.toListRef())
-    if (element.isTensor()) visit(element.unsafeToTensorImpl());
+  for (const c10::IValue& element : value.toListRef()) for_tensors(element, visit);
+}
+
+Kept kept(const c10::TensorImpl* impl) {
+  return Kept::unsafe_reclaim_from_nonowning(const_cast<c10::TensorImpl*>(impl));
+}
+
+enum class Collective : uint8_t { kNone, kLaunches, kWaits, kWraps };
+Collective collective_of(const OpInfo& op) {
+  const std::string_view name = op.name;
+  const bool is_functional = name.find("c10d_functional::") != name.npos;
+  if (!is_functional && name.substr(0, 6) != "c10d::") return Collective::kNone;
+  if (name.find("wait_tensor") != name.npos) return Collective::kWaits;
+  return name.find("_wrap_") != name.npos ? Collective::kWraps : Collective::kLaunches;
+}
+
+// Room that the op fills: what stands there before means nothing.
+bool is_room(const OpInfo& op, const Argument& argument) {
+  if (argument.name == "out") return argument.is_written;
+  if (op.name == "aten::copy_") return argument.is_written;
+  if (op.name == "fsdp::all_gather_copy_in") return argument.name == "all_gather_output";
+  return collective_of(op) != Collective::kNone && argument.name.rfind("output_tensor", 0) == 0;
+}
+
+// A thread of gloo: its ops are what a collective is made of.
+bool is_of_collective() {
+  thread_local const bool is = [] {
+    char name[16] = {};
+    return pthread_getname_np(pthread_self(), name, sizeof name) == 0 &&
+           std::string_view(name).substr(0, 7) == "pt_gloo";
+  }();
+  return is;
 }
 
 bool is_digested(const c10::TensorImpl* impl) {
@@ -233,7 +294,7 @@ void fill_digest(trace::DigestRecord* record, const DigestSums& sums, const doub
 }
 
 uint32_t write_digest(const c10::TensorImpl* impl, const KnownDigest& known, uint32_t parameter,
-                      bool is_gradient) {
+                      uint32_t cut, bool is_gradient) {
   if (!has_digest_room()) return 0;
   const uint8_t dtype = dtype_of(impl);
   const bool wide = is_wide(dtype);
@@ -242,6 +303,7 @@ uint32_t write_digest(const c10::TensorImpl* impl, const KnownDigest& known, uin
       trace::Kind::kDigest, places * (wide ? sizeof(double) : sizeof(float)));
   if (!record) return 0;
   record->parameter = parameter;
+  record->cut = cut;
   record->count = static_cast<uint64_t>(impl->numel());
   record->shape = known.shape;
   record->base = known.base;
@@ -293,9 +355,30 @@ void note_written(const c10::TensorImpl* impl, uint32_t id) {
   if (!is_new) at->second.id = id;
 }
 
+bool is_subclass(const c10::TensorImpl* impl) {
+  return tracer.python && impl->key_set().has(c10::DispatchKey::Python);
+}
+
+void write_if_launched(const c10::TensorImpl* impl);
+
+// Of a parameter.
+uint32_t name_of(const c10::TensorImpl* impl) {
+  if (!is_subclass(impl)) return parameter_name(impl, is_leaf(impl));
+  return is_leaf(impl) ? intern(python::parameter_name(impl)) : 0;
+}
+
 // The id of its digest: of one that was written, if nothing has changed since.
-uint32_t digest(const c10::TensorImpl* impl, bool is_gradient = false, uint32_t owner = 0) {
+uint32_t digest(const c10::TensorImpl* whole, bool is_gradient = false, uint32_t owner = 0) {
+  const c10::TensorImpl* impl = whole;
+  uint32_t cut = 0;
+  if (is_subclass(whole)) {
+    const python::LocalPart part = python::local_part(python_object(whole));
+    if (!part.impl) return 0;
+    impl = static_cast<const c10::TensorImpl*>(part.impl);
+    cut = intern(part.cut);
+  }
   if (!is_digested(impl)) return 0;
+  write_if_launched(impl);
   KnownDigest now;
   const bool on_gpu = impl->device().is_cuda();
   const bool is_known_type = with_type(dtype_of(impl), [&](auto number) {
@@ -306,7 +389,7 @@ uint32_t digest(const c10::TensorImpl* impl, bool is_gradient = false, uint32_t 
   now.shape = shape_of(impl);
   now.step = digested_call->step;
   if (impl->unsafe_storage()) now.storage = impl->unsafe_storage().getWeakStorageImpl();
-  const uint64_t key = key_of(impl);
+  const uint64_t key = mix(key_of(impl), cut);
   if (!is_gradient) {
     const std::lock_guard<std::mutex> lock(digests->mutex);
     const auto found = digests->known.find(key);
@@ -314,9 +397,9 @@ uint32_t digest(const c10::TensorImpl* impl, bool is_gradient = false, uint32_t 
       return found->second.id;
   }
   // May take the GIL: before the lock.
-  const uint32_t parameter = is_gradient ? owner : parameter_name(impl, is_leaf(impl));
+  const uint32_t parameter = is_gradient ? owner : name_of(whole);
   now.base = base_of(impl);
-  now.id = write_digest(impl, now, parameter, is_gradient);
+  now.id = write_digest(impl, now, parameter, cut, is_gradient);
   if (now.id == 0) return 0;
   const std::lock_guard<std::mutex> lock(digests->mutex);
   if (digests->known.size() >= kMostKnown) digests->known.clear();
@@ -327,7 +410,7 @@ uint32_t digest(const c10::TensorImpl* impl, bool is_gradient = false, uint32_t 
 
 // What the optimizer is about to apply, once a step.
 void digest_gradient(const c10::TensorImpl* weight) {
-  if (!is_plain(weight) || !is_leaf(weight)) return;
+  if ((!is_plain(weight) && !is_subclass(weight)) || !is_leaf(weight)) return;
   const at::Tensor& gradient = weight->grad();
   if (!gradient.defined()) return;
   {
@@ -336,55 +419,123 @@ void digest_gradient(const c10::TensorImpl* weight) {
     if (last == digested_call->step) return;
     last = digested_call->step;
   }
-  const uint32_t name = parameter_name(weight, /*may_be_parameter=*/true);
+  const uint32_t name = name_of(weight);
   if (name != 0) digest(gradient.unsafeGetTensorImpl(), /*is_gradient=*/true, name);
 }
 
 void digest_all(const Frame& frame, c10::ArrayRef<const c10::IValue> inputs) {
   const bool is_step = frame.phase == static_cast<uint8_t>(Phase::kOptimizer);
+  if (collective_of(*frame.op) == Collective::kWaits) return;
   for (const Argument& argument : frame.op->tensors) {
+    if (is_room(*frame.op, argument)) continue;
     for_tensors(inputs[argument.index], [&](const c10::TensorImpl* impl) {
       if (digested_call->operands.size() >= kMostTensors) return;
       if (is_step) digest_gradient(impl);
-      digested_call->operands.push_back(digest(impl));
+      const uint32_t id = digest(impl);
+      if (id == 0 && is_subclass(impl))
+        digested_call->awaited.emplace_back(digested_call->operands.size(), kept(impl));
+      digested_call->operands.push_back(id);
     });
   }
 }
 
 void keep_written(const Frame& frame, c10::ArrayRef<const c10::IValue> inputs) {
-  using Kept = c10::intrusive_ptr<c10::TensorImpl, c10::UndefinedTensorImpl>;
-  digested_call->written.clear();
   if (frame.op->result_room > 0) return;
   for (const Argument& argument : frame.op->tensors) {
     if (!argument.is_written) continue;
     for_tensors(inputs[argument.index], [](const c10::TensorImpl* impl) {
       if (digested_call->written.size() < kMostTensors)
-        digested_call->written.push_back(
-            Kept::unsafe_reclaim_from_nonowning(const_cast<c10::TensorImpl*>(impl)));
+        digested_call->written.push_back(kept(impl));
     });
   }
 }
 
-void write_call(const trace::SignatureRecord& signature, const std::vector<c10::IValue>& outputs) {
-  std::vector<uint32_t> all = digested_call->operands;
-  const auto add = [&](const c10::TensorImpl* impl) {
-    if (all.size() - digested_call->operands.size() >= kMostTensors) return;
-    all.push_back(digest(impl));
-    note_written(impl, all.back());
-  };
-  for (const c10::IValue& value : outputs) for_tensors(value, add);
-  for (const auto& written : digested_call->written) add(written.get());
-  digested_call->written.clear();
+void write_call(uint32_t signature, uint32_t step, const std::vector<uint32_t>& operands,
+                const std::vector<Kept>& results) {
+  std::vector<uint32_t> all = operands;
+  for (const Kept& result : results) {
+    all.push_back(digest(result.get()));
+    note_written(result.get(), all.back());
+  }
   if (!has_digest_room()) return;
   auto* record = tracer.file.reserve<trace::CallDigestsRecord>(trace::Kind::kCallDigests,
                                                                all.size() * sizeof(uint32_t));
   if (!record) return;
-  record->signature = signature.id;
-  record->step = digested_call->step;
-  record->operand_count = static_cast<uint16_t>(digested_call->operands.size());
-  record->result_count = static_cast<uint16_t>(all.size() - digested_call->operands.size());
+  record->signature = signature;
+  record->step = step;
+  record->operand_count = static_cast<uint16_t>(operands.size());
+  record->result_count = static_cast<uint16_t>(results.size());
   std::memcpy(record + 1, all.data(), all.size() * sizeof(uint32_t));
   tracer.file.commit(record->header);
+}
+
+// Takes no lock on a tensor while it holds ours: letting go of it may run the program's own code.
+void write_if_launched(const c10::TensorImpl* impl) {
+  if (!impl->unsafe_storage()) return;
+  Launched done;
+  {
+    const std::lock_guard<std::mutex> lock(digests->mutex);
+    auto& launched = digests->launched;
+    const auto* storage = impl->unsafe_storage().unsafeGetStorageImpl();
+    const auto at = std::find_if(launched.begin(), launched.end(), [&](const Launched& one) {
+      return (one.thread == digested_call || !impl->device().is_cpu()) && one.writes(storage);
+    });
+    if (at == launched.end()) return;
+    done = std::move(*at);
+    launched.erase(at);
+  }
+  std::vector<Kept> results;
+  for (const Launched::Result& result : done.results) results.push_back(result.tensor.lock());
+  write_call(done.signature, done.step, done.operands, results);
+}
+
+// What was digested before is no more. Those whose results are gone were not read.
+void note_launched(uint32_t signature, const std::vector<Kept>& results) {
+  Launched begun{signature, digested_call->step, digested_call, digested_call->operands, {}};
+  for (const Kept& result : results)
+    if (result.defined() && result->unsafe_storage())
+      begun.results.push_back({Launched::Result{decltype(Launched::Result::tensor)(result),
+                                                result->unsafe_storage().getWeakStorageImpl()}});
+  const std::lock_guard<std::mutex> lock(digests->mutex);
+  for (auto at = digests->known.begin(); at != digests->known.end();) {
+    const auto& storage = at->second.storage;
+    at = storage && begun.writes(storage->_unsafe_get_target()) ? digests->known.erase(at)
+                                                                : std::next(at);
+  }
+  auto& launched = digests->launched;
+  launched.remove_if([](const Launched& one) {
+    return std::all_of(one.results.begin(), one.results.end(),
+                       [](const Launched::Result& result) { return result.tensor.expired(); });
+  });
+  if (launched.size() < kMostLaunched) launched.push_back(std::move(begun));
+}
+
+// Gloo copies what it received as the program waits.
+bool ends_collective(const Frame& frame, c10::ArrayRef<const c10::IValue> inputs) {
+  if (frame.op->name != "aten::copy_" || !inputs[0].isTensor()) return false;
+  const c10::TensorImpl* to = inputs[0].unsafeToTensorImpl();
+  if (!is_plain(to) || !to->unsafe_storage()) return false;
+  const auto* storage = to->unsafe_storage().unsafeGetStorageImpl();
+  const std::lock_guard<std::mutex> lock(digests->mutex);
+  return std::any_of(digests->launched.begin(), digests->launched.end(),
+                     [&](const Launched& one) { return one.writes(storage); });
+}
+
+void end_call(const Frame& frame, const std::vector<c10::IValue>& outputs) {
+  for (const auto& [place, operand] : digested_call->awaited)
+    digested_call->operands[place] = digest(operand.get());
+  digested_call->awaited.clear();
+  std::vector<Kept> results = std::move(digested_call->written);
+  digested_call->written.clear();
+  // Behind what it copies in is room for what others have.
+  const size_t most = frame.op->name == "fsdp::all_gather_copy_in" ? 1 : kMostTensors;
+  for (const c10::IValue& value : outputs)
+    for_tensors(value, [&](const c10::TensorImpl* impl) {
+      if (results.size() < most) results.push_back(kept(impl));
+    });
+  if (collective_of(*frame.op) != Collective::kLaunches)
+    return write_call(frame.signature->id, digested_call->step, digested_call->operands, results);
+  note_launched(frame.signature->id, results);
 }
 
 }  // namespace
@@ -423,11 +574,15 @@ void digest_operands(ThreadState* state, const Frame& frame,
   if (!digested_call) return;
   digested_call->op = nullptr;
   const uint32_t step = tracer.current_step();
-  if (!is_wanted(step) || frame.op->makes_garbage) return;
+  if (!is_wanted(step) || frame.op->makes_garbage || is_of_collective()) return;
+  if (collective_of(*frame.op) == Collective::kWraps) return;
   BusyScope busy(state);
   digested_call->step = step;
   digested_call->operands.clear();
+  digested_call->written.clear();
+  digested_call->awaited.clear();
   try {
+    if (ends_collective(frame, inputs)) return;
     digest_all(frame, inputs);
     keep_written(frame, inputs);
     digested_call->op = frame.record;
@@ -441,7 +596,7 @@ void digest_results(ThreadState* state, const Frame& frame,
   BusyScope busy(state);
   digested_call->op = nullptr;
   try {
-    write_call(*frame.signature, outputs);
+    end_call(frame, outputs);
   } catch (const std::exception&) {  // as above
   }
 }

@@ -95,6 +95,16 @@ bool resolve(const Walk& walk, Site* out);
 // trees seen so far. Cold: takes the GIL. Empty when it is no known parameter.
 std::string parameter_name(const void* impl);
 
+// What this process holds of a DTensor, and how that is cut: "Shard(0)@1", the second shard of the
+// first dimension; of a mesh of two dimensions "Replicate, Shard(0)@1". Of a collective's result
+// that is waited for when it is read, what it gave, once that was done; null before. `tensor` is a
+// Python object. Cold: takes the GIL.
+struct LocalPart {
+  const void* impl = nullptr;
+  std::string cut;
+};
+LocalPart local_part(const void* tensor);
+
 // The ranks of a process group, "0-2,5", by its C++ object or its name; empty when
 // torch.distributed does not know it. Cold: takes the GIL.
 std::string ranks_of_group(const void* group);

@@ -88,8 +88,8 @@ bool is_plain_tensor(const Object* object) {
 }
 
 const void* tensor_impl(Object* tensor) {
-  if (!is_plain_tensor(tensor)) return nullptr;
-  if (g_impl_offset == 0) learn_impl_offset(tensor);
+  if (!is_tensor(tensor)) return nullptr;
+  if (g_impl_offset == 0 && is_plain_tensor(tensor)) learn_impl_offset(tensor);
   return g_impl_offset == 0 ? nullptr : load<const void*>(tensor, g_impl_offset);
 }
 

@@ -16,7 +16,7 @@ bool is_tensor(const Object* object);
 // Exactly torch.Tensor or Parameter: attributes of other classes may be the program's own code.
 bool is_plain_tensor(const Object* object);
 
-// The TensorImpl; null when it cannot be read.
+// The TensorImpl, of a subclass as well; null when it cannot be read.
 const void* tensor_impl(Object* tensor);
 
 // Of any tensor; of a subclass, or while a __torch_function__ mode is on, only the name is given.

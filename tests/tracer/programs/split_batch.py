@@ -1,4 +1,5 @@
-"""Two steps on a batch of eight: in one process, or the halves in two ranks of DDP. "sum" sums the loss where it is a mean, "slope" changes an op."""
+"""Two steps on a batch of eight: in one process, or the halves in two ranks of DDP, "fsdp" in FSDP2, whose gradients "bf16" sums in BFloat16;
+"layers": all of it in both, which have parts of the layers. "sum" sums the loss where it is a mean, "slope" changes an op."""
 
 import os
 import sys
@@ -10,6 +11,20 @@ from torch import nn
 import gloo
 
 
+def divided(model):
+    if "fsdp" in sys.argv:
+        from torch.distributed.fsdp import MixedPrecisionPolicy, fully_shard
+
+        policy = MixedPrecisionPolicy(reduce_dtype=torch.bfloat16 if "bf16" in sys.argv else None)
+        return fully_shard(model, mp_policy=policy)
+    if "layers" in sys.argv:
+        from torch.distributed.device_mesh import init_device_mesh
+        from torch.distributed.tensor.parallel import ColwiseParallel, RowwiseParallel, parallelize_module
+
+        return parallelize_module(model, init_device_mesh("cpu", (dist.get_world_size(),)), {"0": ColwiseParallel(), "2": RowwiseParallel()})
+    return nn.parallel.DistributedDataParallel(model)
+
+
 def main():
     torch.manual_seed(0)
     model = nn.Sequential(nn.Linear(6, 12), nn.LeakyReLU(0.2 if "slope" in sys.argv else 0.01), nn.Linear(12, 3))
@@ -18,7 +33,8 @@ def main():
     net = model
     if world > 1:
         dist.init_process_group("gloo")
-        net = nn.parallel.DistributedDataParallel(model)
+        net = divided(model)
+    if world > 1 and "layers" not in sys.argv:
         x, y = x.chunk(2)[dist.get_rank()], y.chunk(2)[dist.get_rank()]
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-2)
     reduction = "sum" if "sum" in sys.argv else "mean"
