@@ -266,6 +266,15 @@ class Ranks(TracedTest):
         self.assertIn("c10d::_reduce_scatter_base_", ops)
         self.assertIn("aten::_to_copy to BFloat16", ops)
 
+    def test_a_collective_is_digested_when_it_is_done(self):
+        """What the first rank brings is equal, and what it gets is not."""
+        for word, op in (("reduced", "c10d::allreduce_"), ("functional", "_c10d_functional::all_reduce")):
+            with self.subTest(word):
+                runs = [self.traced_command([*torchrun(2), PROGRAMS / "split_batch.py", *words], options=["--values"]).run.folder
+                        for words in ([word], [word, "louder"])]
+                place = json.loads(tool("diff", "--json", *runs, statuses=(1,)).stdout)["places"][0]
+                self.assertEqual((place["op"], place["given"]), (op, 0))
+
     def test_sharded_runs(self):
         plain, same, low = (self.traced_command([*torchrun(2), PROGRAMS / "split_batch.py", "fsdp", *words], options=["--values"]).run.folder
                             for words in ([], [], ["bf16"]))

@@ -1,5 +1,6 @@
 """Two steps on a batch of eight: in one process, or the halves in two ranks of DDP, "fsdp" in FSDP2, whose gradients "bf16" sums in BFloat16;
-"layers": all of it in both, which have parts of the layers. "sum" sums the loss where it is a mean, "slope" changes an op."""
+"layers": all of it in both, which have parts of the layers. "sum" sums the loss where it is a mean, "slope" changes an op. "reduced" and
+"functional" scale what comes out by what the ranks have a sum of, to which the second brings more with "louder"."""
 
 import os
 import sys
@@ -25,6 +26,17 @@ def divided(model):
     return nn.parallel.DistributedDataParallel(model)
 
 
+def scaled(x):
+    factor = torch.ones(2, 1) * (1 + (dist.get_rank() == 1 and "louder" in sys.argv))
+    if "functional" in sys.argv:
+        from torch.distributed._functional_collectives import all_reduce
+
+        return x * all_reduce(factor, "sum", dist.group.WORLD)[0]
+    work = dist.all_reduce(factor, async_op=True)
+    work.wait()
+    return x * factor[0]
+
+
 def main():
     torch.manual_seed(0)
     model = nn.Sequential(nn.Linear(6, 12), nn.LeakyReLU(0.2 if "slope" in sys.argv else 0.01), nn.Linear(12, 3))
@@ -39,7 +51,10 @@ def main():
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-2)
     reduction = "sum" if "sum" in sys.argv else "mean"
     for _ in range(2):
-        nn.functional.mse_loss(net(x), y, reduction=reduction).backward()
+        out = net(x)
+        if {"reduced", "functional"} & {*sys.argv}:
+            out = scaled(out)
+        nn.functional.mse_loss(out, y, reduction=reduction).backward()
         optimizer.step()
         optimizer.zero_grad()
     if world > 1:
