@@ -110,8 +110,9 @@ class Comparer {
                            : out_.not_judged > unknown       ? Pair::Verdict::kUnknown
                                                              : Pair::Verdict::kAgrees;
       out_.calls.push_back({i, j, given, result_distance_[i], verdict});
-      const double most = std::max(
-          {given, result_distance_[i], carried(a_, i, carried_a_), carried(b_, j, carried_b_)});
+      const double most =
+          std::max({given_beside_weights_, result_distance_[i], carried(a_, i, carried_a_, false),
+                    carried(b_, j, carried_b_, false)});
       // Of elements that a rounding moved to their neighbours a sample may miss one in sixteen.
       const double missed = most > 0 ? roundoff_of_results(i) / 4 : 0;
       carry(a_, i, carried_a_, std::max(most, missed));
@@ -139,13 +140,16 @@ class Comparer {
  private:
   // The most that anything was apart which the operands were computed from. A distance is a sample,
   // and an error that lies in a few elements may not be in it; it comes out where they are summed.
-  double carried(const Side& side, size_t call, const std::vector<double>& by_digest) const {
+  // What a weight is apart moves all elements that come of it, and shows in the first results.
+  double carried(const Side& side, size_t call, const std::vector<double>& by_digest,
+                 bool of_weights = true) const {
     double most = 0;
     const DigestedCall& at = side.process.calls[call];
     for (size_t place = 0; place < at.operands.size(); ++place) {
       uint32_t index = at.operands[place];
       if (index == 0) continue;
       const Digest& operand = side.digest(index);
+      if (!of_weights && is_weight(operand)) continue;
       double apart = weight_apart_before(at.step, operand.parameter);
       while (side.made_by.count(index) == 0 && side.digest(index).base != 0)
         index = side.digest(index).base;
@@ -172,7 +176,7 @@ class Comparer {
   }
 
   void carry(const Side& side, size_t call, std::vector<double>& by_digest, double most) const {
-    most = std::max(most, carried(side, call, by_digest));
+    most = std::max(most, carried(side, call, by_digest, false));
     for (const uint32_t index : side.process.calls[call].results)
       if (index != 0) by_digest[index] = std::max(by_digest[index], most);
   }
@@ -268,9 +272,18 @@ class Comparer {
            apart > kRoundingsOfTable * std::max(unit_roundoff(a.dtype), unit_roundoff(b.dtype));
   }
 
-  static double most_apart(const std::vector<OperandPair>& operands) {
+  static bool is_weight(const Digest& digest) {
+    return !digest.parameter.empty() && !digest.is_gradient;
+  }
+
+  double most_apart(const std::vector<OperandPair>& operands) {
     double most = 0;
-    for (const OperandPair& pair : operands) most = std::max(most, pair.distance);
+    given_beside_weights_ = 0;
+    for (const OperandPair& pair : operands) {
+      most = std::max(most, pair.distance);
+      if (!is_weight(*pair.a))
+        given_beside_weights_ = std::max(given_beside_weights_, pair.distance);
+    }
     return most;
   }
 
@@ -614,6 +627,7 @@ class Comparer {
   };
   std::vector<GivenApart> given_apart_;
   std::vector<size_t> place_calls_;  // of each place
+  double given_beside_weights_ = 0;  // of the op call that was compared last
   double lowest_ = 0;                // unit roundoff of the lowest dtype of either run
   uint32_t first_step_ = 0;
   bool is_between_ = false;

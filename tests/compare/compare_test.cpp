@@ -316,6 +316,19 @@ TEST_CASE(
   REQUIRE(other.places.size() == 1);
   CHECK(other.places[0].site.module == "net.q");
   CHECK(compared(run(1e-4, 1, 1), run(2e-4, 1.1, 1)).places.size() == 1);
+  // Nor what stands behind it.
+  const auto and_then = [&](double bias, double behind) {
+    DigestedProcess process = run(bias, 1, 1);
+    process.digests.push_back(digest_of({behind, 2, 3, 4}));
+    process.calls.push_back({.op = "aten::relu",
+                             .site = process.calls[1].site,
+                             .step = 2,
+                             .operands = process.calls[1].results,
+                             .results = {static_cast<uint32_t>(process.digests.size())}});
+    return process;
+  };
+  CHECK(compared(and_then(1e-4, 1), and_then(2e-4, 1)).places.empty());
+  CHECK(compared(and_then(1e-4, 1), and_then(2e-4, 1.0002)).places.size() == 1);
 }
 
 TEST_CASE("a mask of another sentinel is named where it makes a difference") {
