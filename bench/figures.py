@@ -71,7 +71,7 @@ def of_workload(traced: list[dict], peers: list[dict]) -> dict:
     }
 
 
-STEADY_PERIOD = 128  # --steady looks at one step in so many
+STEADY_PERIOD = 16  # --steady looks at one step in so many once nothing new appears
 
 
 def of_steady(processes: list[dict]) -> dict:

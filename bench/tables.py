@@ -74,7 +74,7 @@ def print_launches(name: str, launches: dict) -> None:
     print("  {:34} {:>9} {:>8} {:>8}".format("observer", "step, ms", "x plain", "(median)"))
     for observer, f in launches["observers"].items():
         print(f"  {observer:34} {f['step'] / 1e6:9.1f} {f['ratio']:8.3f} {f['ratio_median']:8.3f}")
-    print(f"  --steady, tracing one step in 128: {percent(launches['steady']):+.2f} %")
+    print(f"  --steady, tracing one step in 16: {percent(launches['steady']):+.2f} %")
 
 
 def print_steady(steady: dict) -> None:
@@ -82,7 +82,7 @@ def print_steady(steady: dict) -> None:
                                    for key in ("away", "looking", "after", "ratio"))
     print("\n--steady on tiny-sdxl, against steps without it")
     print(f"  looking away {away:+.2f} %, a step that it traces {looking:+.1f} %, the one after {after:+.1f} %")
-    print(f"  all of it, tracing one step in 128: {whole:+.2f} %")
+    print(f"  all of it, tracing one step in 16: {whole:+.2f} %")
 
 
 def print_runs(results: dict) -> None:

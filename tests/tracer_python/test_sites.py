@@ -721,5 +721,104 @@ class ProcessTest(unittest.TestCase):
                              statement)
 
 
+KEEP = driver.held._library.dc_keep_handed_over
+
+
+class Operand:
+    __matmul__ = __iadd__ = __neg__ = __lt__ = KEEP
+    __getitem__ = KEEP
+
+    def shared(self):
+        return lambda: self
+
+
+@unittest.skipIf(sys.version_info < (3, 9), "not read there")
+class HandedOver(unittest.TestCase):
+    """What a call, or an operator, is given, read from the value stack."""
+
+    def found(self, kind, *types):
+        answer = driver.released.ask("dc_handed_over")
+        self.assertEqual(answer, [kind, [["", name] for name in types]])
+
+    def test_calls(self):
+        KEEP(1, b"x")
+        self.found(0, "int", "bytes")
+        len([KEEP(None), 1])
+        self.found(0, "NoneType")
+        KEEP()
+        self.found(0)
+        KEEP(*[1, b"x"])
+        self.assertIsNone(driver.released.ask("dc_handed_over"))
+
+    def test_the_innermost_of_many(self):
+        self.assertIsNotNone([str(1) + str(KEEP(2)), 3])
+        self.found(0, "int")
+        KEEP(1, KEEP(b"x", None), b"y")
+        self.found(0, "int", "int", "bytes")
+
+    def test_operators(self):
+        one = Operand()
+        one @ 5
+        self.found(1, "Operand", "int")
+        len([b"below", one @ 5])
+        self.found(1, "Operand", "int")
+        one < 5
+        self.found(1, "Operand", "int")
+        one[5]
+        self.found(1, "Operand", "int")
+        -one
+        self.found(1, "Operand")
+        one += 5
+        self.found(1, "Operand", "int")
+
+    def test_below_blocks(self):
+        for one in [1, 2]:
+            with contextlib.suppress(KeyError):
+                try:
+                    if one == 2:
+                        raise ValueError
+                    KEEP(one, b"x")
+                    self.found(0, "int", "bytes")
+                except ValueError as error:
+                    KEEP(b"x" if error else None, one)
+                    self.found(0, "bytes", "int")
+                finally:
+                    KEEP(None, one)
+                    self.found(0, "NoneType", "int")
+        while one < 4:
+            one += 1
+            KEEP(one if one > 3 else b"x")
+        self.found(0, "int")
+
+    def test_in_other_frames(self):
+        def generator(one):
+            for _ in range(2):
+                KEEP(one, b"x")
+                self.found(0, "int", "bytes")
+                yield [one, KEEP(b"x")]
+                self.found(0, "bytes")
+
+        self.assertEqual(len(list(generator(3))), 2)
+        self.assertEqual(len([KEEP(one, b"x") for one in (1, 2)]), 2)
+        self.found(0, "int", "bytes")
+
+        def outer(one, unset=None):
+            two = b"x"
+            return lambda three: [KEEP(one, two, three), unset]
+
+        outer(1)(None)
+        self.found(0, "int", "bytes", "NoneType")
+        exec("KEEP(1, b'x')", {"KEEP": KEEP})
+        self.found(0, "int", "bytes")
+
+    def test_long_code(self):
+        lines = ["    value%d = %d if one else 0" % (i, i) for i in range(400)]
+        source = "def long(one):\n    while one:\n%s\n        KEEP(one, b'x')\n        one = 0\n"
+        names = {"KEEP": KEEP}
+        exec(source % "\n".join("    " + line for line in lines), names)
+        names["long"](1)
+        self.found(0, "int", "bytes")
+
+
 if __name__ == "__main__":
     unittest.main()

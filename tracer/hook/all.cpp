@@ -24,6 +24,7 @@
 #include "tracer/hook/stand_ins.cpp"
 #include "tracer/hook/thread_state.cpp"
 #include "tracer/hook/throws.cpp"
+#include "tracer/hook/unseen.cpp"
 #include "tracer/hook/values.cpp"
 #include "tracer/hook/weight_moves.cpp"
 #include "tracer/keep_going/call.cpp"

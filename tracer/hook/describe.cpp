@@ -464,7 +464,7 @@ trace::SignatureRecord* describe(ThreadState* state, uint64_t key, const Frame& 
   description.autocast_cuda = autocast.cuda;
   description.result_room = frame.op->result_room;
   description.is_cast = frame.op->converts;
-  if (inner && parent->signature) note_wrapper(parent->signature);
+  if (inner && parent && parent->signature) note_wrapper(parent->signature);
   trace::SignatureRecord* record = write_once(key, description);
   return record ? record : lost();
 }

@@ -84,6 +84,8 @@ uint32_t number_of_option(const char* options, const char* name) {
 
 void read_options(const char* options) {
   tracer.options.steady = has_option(options, "steady");
+  const char* after = tracer.options.steady ? std::getenv("DTYPECHECK_LOOK_AWAY_AFTER") : nullptr;
+  tracer.options.look_away_after = after ? std::atoi(after) : -1;
   tracer.options.check_values = has_option(options, "check-values");
   tracer.options.values = start_digests(options);
   tracer.options.health = start_health(options);

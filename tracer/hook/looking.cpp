@@ -7,10 +7,12 @@
 
 #include <mutex>
 #include <new>
+#include <utility>
 
 #include "tracer/hook/describe.h"
 #include "tracer/hook/gpu_work.h"
 #include "tracer/hook/op_table.h"
+#include "tracer/hook/phases.h"
 #include "tracer/hook/recorder.h"
 #include "tracer/hook/thread_state.h"
 #include "tracer/hook/tracer.h"
@@ -49,6 +51,18 @@ inline bool is_muted(ThreadState* state) {
   return false;
 }
 
+// In a step that is not looked at. The first op after Python has run is called by Python, and not
+// by another op.
+inline bool is_worth_waking(ThreadState* state) {
+  if (!state->asks.are_more() || !tracer.options.steady || !tracer.python) return false;
+  const python::Top before = std::exchange(state->asks.last_below, python::top());
+  if (!before.frame || before == state->asks.last_below) return false;
+  if (tracer.options.look_away_after >= 0) return false;
+  look(true);
+  expect_news();
+  return true;
+}
+
 // One result in one place: LibTorch copies it often enough by itself.
 Answer answer(at::RecordScope scope) {
   Answer step;
@@ -57,14 +71,20 @@ Answer answer(at::RecordScope scope) {
     step = real_function(scope);
     return step;
   }
-  if (asleep.load(std::memory_order_relaxed) || !tracer.may_record()) return step;
+  if (!tracer.may_record()) return step;
   // What is known to be left out before LibTorch packs its arguments costs next to nothing.
   const void* address = __builtin_return_address(0);
   Caller* caller = is_op ? find_caller(address) : nullptr;
   const OpInfo* op = caller ? caller->op(address) : nullptr;
   if (op && op->is_hidden()) return step;
   ThreadState* state = thread_state();
-  if (!state || state->busy || is_muted(state)) return step;
+  if (!state || state->busy) return step;
+  state->asks.count(!is_op || state->optimizer_depth > 0, c10::GradMode::is_enabled);
+  // Where backward() begins is always seen, since it tells whether the loss is finite.
+  if (asleep.load(std::memory_order_relaxed) && !is_worth_waking(state) &&
+      !(caller && caller->may_begin_backward()))
+    return step;
+  if (is_muted(state)) return step;
   if (op && leave_out(state, *op, __builtin_frame_address(0))) return step;
   state->asked_from = caller ? nullptr : address;
   step.emplace(state->thread_id.load(std::memory_order_relaxed), scope);

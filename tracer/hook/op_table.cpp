@@ -135,11 +135,9 @@ bool adds(const OpInfo& op) {
          (op.name == "aten::add" || op.name == "aten::add_");
 }
 
-const OpInfo* learn(const at::RecordFunction& fn) {
-  const auto schema = fn.operator_schema();
-  if (!schema) return nullptr;
+const OpInfo* learn(const c10::FunctionSchema* schema, const char* text) {
   OpInfo* op = make_op();  // lives as long as the process
-  op->text = fn.name();
+  op->text = text;
   op->name = schema->name();
   op->overload = schema->overload_name();
   op->interest = ops::interest_in(op->name, op->overload);
@@ -180,18 +178,68 @@ KeyedTable<Caller*, 1 << 13> callers;
 // The loader goes through all of LibTorch's names for one: a millisecond.
 constexpr uint32_t kCallsUntilCertain = 64;
 
+constexpr char kFunctionPrefix[] = "_ZN2at4_ops";
+
 // "_ZN2at4_ops10add_Tensor4callE…" is the function of aten::add.Tensor.
-bool is_function_of(const OpInfo& op, const void* address) {
+std::string function_prefix(const std::string& op, const std::string& overload) {
+  const size_t name_space = op.find("::");
+  std::string name = op.substr(name_space == std::string::npos ? 0 : name_space + 2);
+  if (!overload.empty()) name += "_" + overload;
+  return kFunctionPrefix + std::to_string(name.size()) + name + "4callE";
+}
+
+const char* symbol_at(const void* address) {
   Dl_info info;
-  if (!dladdr(address, &info) || !info.dli_sname) return false;
-  const size_t name_space = op.name.find("::");
-  std::string name = op.name.substr(name_space == std::string::npos ? 0 : name_space + 2);
-  if (!op.overload.empty()) name += "_" + op.overload;
-  const std::string prefix = "_ZN2at4_ops" + std::to_string(name.size()) + name + "4callE";
-  return std::strncmp(info.dli_sname, prefix.c_str(), prefix.size()) == 0;
+  return dladdr(address, &info) && info.dli_sname ? info.dli_sname : "";
+}
+
+bool is_function_of(const OpInfo& op, const void* address) {
+  const std::string prefix = function_prefix(op.name, op.overload);
+  return std::strncmp(symbol_at(address), prefix.c_str(), prefix.size()) == 0;
+}
+
+const OpInfo* find_op(const c10::FunctionSchema& schema) {
+  const char* text = schema.name().c_str();
+  const uint64_t key = reinterpret_cast<uint64_t>(text);
+  if (const OpInfo* op = table.find(key)) return op;
+  const OpInfo* op = learn(&schema, text);
+  if (table.insert(key, op)) return op;
+  const OpInfo* faster = table.find(key);  // another thread learned it too
+  return faster ? faster : op;
+}
+
+// Who called the op with arguments of their own: the autograd engine, or an op that was called by
+// its name.
+bool hands_on(const char* symbol) {
+  return std::strncmp(symbol, "_ZN5torch8autograd6Engine", 25) == 0 ||
+         std::strstr(symbol, "invokeOperatorFromPython") || std::strstr(symbol, "callBoxed");
 }
 
 }  // namespace
+
+CalledOp find_outermost_op(const uint64_t* addresses, int count) {
+  std::string outermost;
+  std::vector<std::string> inner;
+  for (int i = 0; i < count; ++i) {
+    // A call that does not return is the last thing in its function.
+    const char* symbol = symbol_at(reinterpret_cast<const void*>(addresses[i] - 1));
+    if (hands_on(symbol)) return {};
+    if (std::strncmp(symbol, kFunctionPrefix, sizeof kFunctionPrefix - 1) != 0) continue;
+    if (!outermost.empty()) inner.push_back(outermost);
+    outermost = symbol;
+  }
+  if (outermost.empty()) return {};
+  auto& dispatcher = c10::Dispatcher::singleton();
+  for (const c10::OperatorName& name : dispatcher.getAllOpNames()) {
+    const std::string prefix = function_prefix(name.name, name.overload_name);
+    if (name.name.compare(0, 6, "aten::") != 0 || outermost.compare(0, prefix.size(), prefix) != 0)
+      continue;
+    const auto handle = dispatcher.findSchema(name);
+    const bool is_repeated = std::find(inner.begin(), inner.end(), outermost) != inner.end();
+    if (handle) return {find_op(handle->schema()), &handle->schema(), is_repeated};
+  }
+  return {};
+}
 
 Caller* find_caller(const void* address) {
   return callers.find(reinterpret_cast<uint64_t>(address));
@@ -228,7 +276,8 @@ const OpInfo* find_op(const at::RecordFunction& fn, const OpInfo* guess) {
   // The engine's records are strings of a moment: their address says nothing, so they never enter
   // the table.
   if (std::strncmp(name, "autograd::", 10) == 0) return nullptr;
-  const OpInfo* op = learn(fn);
+  const auto schema = fn.operator_schema();
+  const OpInfo* op = schema ? learn(&*schema, name) : nullptr;
   if (!op || table.insert(key, op)) return op;
   const OpInfo* faster = table.find(key);  // another thread learned it too
   return faster ? faster : op;

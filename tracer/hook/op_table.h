@@ -13,6 +13,9 @@
 namespace at {
 struct RecordFunction;
 }
+namespace c10 {
+struct FunctionSchema;
+}
 
 namespace dtypecheck {
 namespace tracer {
@@ -91,6 +94,16 @@ void free_op_table();
 // ("autograd::engine::evaluate_function: …"). Hot; quicker where the guess is right.
 const OpInfo* find_op(const at::RecordFunction& fn, const OpInfo* guess);
 
+// Cold. The op that LibTorch's function at one of these addresses is, the last one that is such a
+// function (at::_ops::add_Tensor::call); null where there is none.
+struct CalledOp {
+  const OpInfo* op = nullptr;
+  const c10::FunctionSchema* schema = nullptr;
+  bool is_repeated =
+      false;  // it called itself, as autocast has an op do once its operands are cast
+};
+CalledOp find_outermost_op(const uint64_t* addresses, int count);
+
 // By its number, without reading anything: for guesses. What is at 0 is no op.
 const OpInfo* op_of(uint16_t number);
 
@@ -109,6 +122,7 @@ class Caller {
     if (calls != kNotSaid) count(address, calls);
     return nullptr;
   }
+  bool may_begin_backward() const { return op_->may_begin_backward; }
 
  private:
   static constexpr uint32_t kCertain = ~0u, kNotSaid = ~0u - 1;

@@ -6,6 +6,7 @@
 // them is the optimizer's own: its moments, its square roots.
 #include "tracer/hook/phases.h"
 
+#include <algorithm>
 #include <cstring>
 
 #include "tracer/hook/facts.h"
@@ -23,16 +24,20 @@ namespace dtypecheck {
 namespace tracer {
 namespace {
 
-constexpr uint32_t kQuietSteps =
-    8;  // --steady: so many steps without a new signature, and it looks away
-constexpr uint32_t kLookEvery = 128;  // and back for one step in so many
+// --steady looks away after so many steps without a new signature, and from then on looks at one
+// step in two, four, … up to so many; at two steps in a row where something may be new.
+constexpr uint32_t kQuietSteps = 8;
+constexpr uint32_t kSeldom = 16;
+constexpr uint32_t kLooksAtNews = 2;
 
 std::atomic<bool> scopes_seen{false};  // this program's optimizers announce their steps
 std::atomic<bool> scope_ended{false};  // and no forward op came since
 std::atomic<uint32_t> scopes_in_step{0}, scopes_of_step{1}, scopes_unseen{0};
 std::atomic<bool> parameters_written{false};
-std::atomic<uint32_t> stepping_site{0};  // of the last such write; 0: of none that is known
-std::atomic<uint32_t> quiet_steps{0};
+std::atomic<uint32_t> stepping_site{0};         // of the last such write; 0: of none that is known
+std::atomic<uint32_t> looks_left{kQuietSteps};  // before it looks away
+std::atomic<uint32_t> one_in{1};
+std::atomic<bool> has_settled{false};
 
 bool starts_with(const char* text, const char* prefix) {
   return std::strncmp(text, prefix, std::strlen(prefix)) == 0;
@@ -49,15 +54,39 @@ const c10::TensorImpl* first_tensor(const OpInfo& op, c10::ArrayRef<const c10::I
   return value.toListRef()[0].unsafeToTensorImpl();
 }
 
+// A step that does more than is usual evaluates, saves a file, or begins another epoch. What
+// brought nothing new is usual from then on.
+void end_step_of_asks() {
+  const bool are_usual = is_looking() && tracer.new_signatures.load() == 0;
+  for (ThreadState* state = first_thread_state(); state; state = state->next)
+    state->asks.end_step(are_usual);
+}
+
+void look_for_news(uint32_t steps) {
+  looks_left.store(steps);
+  one_in.store(1);
+}
+
+void look_away() {
+  scopes_unseen.store(0);
+  has_settled.store(true);
+  one_in.store(std::min(one_in.load() * 2, kSeldom));
+  look(false);
+}
+
 void steady_after(uint32_t step) {
   const bool was_new = tracer.new_signatures.exchange(0) != 0;
-  const uint32_t quiet = was_new ? 0 : quiet_steps.load() + 1;
+  if (tracer.options.look_away_after >= 0)
+    return look(step < static_cast<uint32_t>(tracer.options.look_away_after));
   if (!is_looking()) {
-    if (step % kLookEvery == 0 || is_health_step(step + 1)) look(true);
+    if ((step + 1) % one_in.load() == 0 || is_health_step(step + 1)) look(true);
     return;
   }
-  quiet_steps.store(quiet);
-  if (quiet >= kQuietSteps) look(false);
+  if (was_new)
+    look_for_news(has_settled.load() ? kLooksAtNews : kQuietSteps);
+  else if (looks_left.load() > 0)
+    looks_left.fetch_sub(1);
+  if (looks_left.load() == 0) look_away();
 }
 
 // A step counts as soon as it is done, though what else belongs to it may yet come.
@@ -66,6 +95,7 @@ void count_step() {
   __atomic_store_n(&header->steps, tracer.step.load() + 1, __ATOMIC_RELAXED);
   if (is_looking()) __atomic_fetch_add(&header->steps_traced, 1, __ATOMIC_RELAXED);
   flush_all_events();
+  end_step_of_asks();
   note_facts();
   look_at_arrived();
   compute_arrived(thread_state());
@@ -153,6 +183,7 @@ uint8_t phase_of(ThreadState* state, const OpInfo& op, c10::ArrayRef<const c10::
                             tracer.trained.load(std::memory_order_relaxed);
     if (!(tracer.python ? is_forward : recorded)) return number(Phase::kLoad);
     tracer.forward_seen.store(true, std::memory_order_relaxed);
+    if (tracer.options.look_away_after == 0) look(false);
     BusyScope busy(state);
     note_facts();  // this forward pass may be the last thing that the program does
   }
@@ -206,7 +237,12 @@ void forget_steps() {
   parameters_written.store(false);
 }
 
-void restart_quiet_steps() { quiet_steps.store(0); }
+void expect_news() { look_for_news(kLooksAtNews); }
+
+void restart_quiet_steps() {
+  has_settled.store(false);
+  look_for_news(kQuietSteps);
+}
 
 }  // namespace tracer
 }  // namespace dtypecheck

@@ -35,7 +35,10 @@ void flush_all_events();
 // In a forked child, whose steps are counted anew.
 void forget_steps();
 
-// --steady counts its steps without news anew: after a throw, and in a forked child.
+// --steady looks at the next two steps: after a throw, and where a step does more than is usual.
+void expect_news();
+
+// --steady counts its steps without news anew: in a forked child.
 void restart_quiet_steps();
 
 }  // namespace tracer

@@ -220,6 +220,22 @@ bool begin_read(ThreadState* state, const at::RecordFunction& fn, const OpInfo& 
   return true;
 }
 
+inline uint64_t key_of(const Frame& frame, const Frame* parent,
+                       c10::ArrayRef<const c10::IValue> inputs, const AutocastBits& autocast,
+                       bool inner) {
+  const OpInfo& op = *frame.op;
+  uint64_t key =
+      mix(reinterpret_cast<uint64_t>(&op), parent ? reinterpret_cast<uint64_t>(parent->op) + 1 : 0);
+  key = mix(
+      key, uint64_t{frame.site} << 32 | uint64_t{frame.phase} << 24 | autocast.word() << 1 | inner);
+  key = mix_operands(key, op, inputs);
+  if (op.is_keyed_further) key = mix_further(key, op, inputs);
+  // RAdam steps its averages and the weights by one op, at one line, in one dtype.
+  if (frame.phase == static_cast<uint8_t>(Phase::kOptimizer) && writes_parameter(op, inputs))
+    key = mix(key, kOfWeights);
+  return key;
+}
+
 void on_node_start(ThreadState* state, const at::RecordFunction& fn);
 
 void on_op_start(ThreadState* state, const at::RecordFunction& fn) {
@@ -249,22 +265,16 @@ void on_op_start(ThreadState* state, const at::RecordFunction& fn) {
   frame.first_storage = first_storage(*op, inputs);
   Expected& expected = expectations.guess();
   place(state, parent, frame, fn, inputs, &expected);
-  if (!tracer.on.load(std::memory_order_relaxed)) return;  // a step that ended was the last one
+  // A step that ended was the last one, or the next is not looked at.
+  if (!tracer.on.load(std::memory_order_relaxed)) return;
+  if (!is_looking() && !op->may_begin_backward) return;
   const AutocastBits autocast = autocast_bits(state);
   frame.autocast_on = autocast.any();
   frame.is_shadowed = false;
   const bool inner = parent && parent->autocast_on && !frame.autocast_on && parent->op &&
                      parent->op->name == op->name;
 
-  uint64_t key =
-      mix(reinterpret_cast<uint64_t>(op), parent ? reinterpret_cast<uint64_t>(parent->op) + 1 : 0);
-  key = mix(
-      key, uint64_t{frame.site} << 32 | uint64_t{frame.phase} << 24 | autocast.word() << 1 | inner);
-  key = mix_operands(key, *op, inputs);
-  if (op->is_keyed_further) key = mix_further(key, *op, inputs);
-  // RAdam steps its averages and the weights by one op, at one line, in one dtype.
-  if (frame.phase == static_cast<uint8_t>(Phase::kOptimizer) && writes_parameter(*op, inputs))
-    key = mix(key, kOfWeights);
+  const uint64_t key = key_of(frame, parent, inputs, autocast, inner);
   frame.signature = expected.key == key ? expected.signature : tracer.signatures.find(key);
   if (!frame.signature)
     frame.signature = describe(state, key, frame, parent, inputs, autocast, inner);
@@ -357,6 +367,20 @@ bool leave_out(ThreadState* state, const OpInfo& op, const void* stack) {
   state->count_event();
   if (parent && parent->op == &op) note_inner_call(state, *parent);
   return true;
+}
+
+trace::SignatureRecord* signature_of_unseen(ThreadState* state, const OpInfo& op,
+                                            c10::ArrayRef<const c10::IValue> inputs, bool inner) {
+  Frame frame;
+  frame.op = &op;
+  frame.site = site_here(state);
+  frame.phase = phase_of(state, op, inputs, /*sequence=*/-1, frame.site, /*in_node=*/false);
+  const AutocastBits autocast = autocast_bits(state);
+  const uint64_t key = key_of(frame, nullptr, inputs, autocast, inner);
+  trace::SignatureRecord* known = tracer.signatures.find(key);
+  if (!known) return describe(state, key, frame, nullptr, inputs, autocast, inner);
+  count_call(known);
+  return known;
 }
 
 std::unique_ptr<at::ObserverContext> on_start(const at::RecordFunction& fn) {

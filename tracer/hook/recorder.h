@@ -3,6 +3,7 @@
 
 #include <memory>
 
+#include "trace/format.h"
 #include "tracer/hook/torch_compat.h"
 
 namespace dtypecheck {
@@ -20,6 +21,11 @@ void on_end(const at::RecordFunction& fn, at::ObserverContext* context);
 // Hot. Whether this op, called from below `stack`, will be left out whatever its operands are, so
 // that on_start() need not see it; counted here if so.
 bool leave_out(ThreadState* state, const OpInfo& op, const void* stack);
+
+// Cold. The signature of a call that was not seen when it began and throws at this moment. What is
+// no tensor stands as None among the inputs; `inner`: autocast has cast them. Null: no room.
+trace::SignatureRecord* signature_of_unseen(ThreadState* state, const OpInfo& op,
+                                            c10::ArrayRef<const c10::IValue> inputs, bool inner);
 
 }  // namespace tracer
 }  // namespace dtypecheck

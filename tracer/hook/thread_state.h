@@ -2,6 +2,7 @@
 // leads to it.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -57,6 +58,40 @@ class SequenceRing {
   std::atomic<uint64_t> slots_[kSlots] = {};
 };
 
+// How often a thread's ops ask who wants to see them, in this step so far, and in those that were
+// looked at and brought nothing new. Those that ask without gradients ahead of the backward pass
+// are an evaluation, or what a training computes so in each step.
+struct Asks {
+  std::atomic<uint32_t> all{0}, unrecorded{0}, usual{0}, usual_unrecorded{0};
+  std::atomic<bool> has_gone_back{false};
+  python::Top last_below;  // where they are more: the last one's Python frame
+
+  void count(bool goes_back, bool (*records)()) {
+    all.store(all.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+    if (has_gone_back.load(std::memory_order_relaxed)) return;
+    if (goes_back)
+      has_gone_back.store(true, std::memory_order_relaxed);
+    else if (!records())
+      unrecorded.store(unrecorded.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+  }
+  bool are_more() const {
+    return all.load(std::memory_order_relaxed) > usual.load(std::memory_order_relaxed) ||
+           unrecorded.load(std::memory_order_relaxed) >
+               usual_unrecorded.load(std::memory_order_relaxed);
+  }
+  // Counts of a thread that goes on at this moment may be off by one. A large one is forgotten
+  // after some steps: ops ask less often once what they call is known.
+  void end_step(bool are_usual) {
+    const auto learn = [are_usual](std::atomic<uint32_t>& now, std::atomic<uint32_t>& most) {
+      const uint32_t count = now.exchange(0), before = most.load();
+      if (are_usual) most.store(std::max(count, before - before / 8));
+    };
+    learn(all, usual);
+    learn(unrecorded, usual_unrecorded);
+    has_gone_back.store(false);
+  }
+};
+
 struct ShadowCall;
 namespace keep_going {
 struct FloatRegion;
@@ -76,7 +111,8 @@ struct alignas(128) ThreadState {
   uint32_t throws = 0;               // C++ exceptions thrown by this thread so far
   std::atomic<uint32_t> events{0};   // that this thread was told of; it alone counts them
   std::atomic<uint32_t> flushed{0};  // so many of them are in the file's counter
-  const void* muted_by = nullptr;    // the record of an op inside of which nothing is listened to
+  Asks asks;
+  const void* muted_by = nullptr;  // the record of an op inside of which nothing is listened to
   uint32_t unheard = 0;
   const void* asked_from = nullptr;  // LibTorch's last question, where no caller is known yet
   // Python: the autograd node that ended last. What the engine does now with its gradients, it does

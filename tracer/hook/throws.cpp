@@ -15,6 +15,7 @@
 #include "tracer/hook/phases.h"
 #include "tracer/hook/torch_compat.h"
 #include "tracer/hook/tracer.h"
+#include "tracer/hook/unseen.h"
 
 namespace dtypecheck {
 namespace tracer {
@@ -54,17 +55,24 @@ uint64_t key_of_message(const char* message) {
   return fnv1a(start) | 1;
 }
 
+uint64_t key_of_place(const python::Refusal& refusal, uint64_t key) {
+  const python::Line& line = refusal.site.line;
+  return mix(key, fnv1a((line.file + ':' + std::to_string(line.line)).c_str())) | 1;
+}
+
 // An extension called directly, not as an op: its operands are the tensors of the Python function
-// that called it. So are those of an op that --steady did not look at; the op let go of the GIL, as
-// it does when a new signature is described.
+// that called it. So are those of an op that --steady did not look at, where nothing better is
+// known; the op let go of the GIL, as it does when a new signature is described.
 void throw_outside_of_ops(ThreadState* state, bool was_asleep) {
   python::Refusal refusal;
-  if (!tracer.python || recorded.find(key_of_message(state->message))) return;
+  const uint64_t key = key_of_message(state->message);
+  if (!tracer.python || (!was_asleep && recorded.find(key))) return;
   if (!python::describe_innermost_call(&refusal, /*may_wait=*/was_asleep)) return;
   refusal.message = state->message;
   refusal.type = state->message_type;
+  if (!recorded.insert(key_of_place(refusal, key), 1)) return;
   describe_refusal(state, refusal);
-  recorded.insert(key_of_message(state->message), 1);
+  recorded.insert(key, 1);
 }
 
 }  // namespace
@@ -75,11 +83,11 @@ void forget_messages() {
 }
 
 void on_throw(void* object, void* type_info) {
-  ThreadState* state = existing_thread_state();
+  ThreadState* state = is_looking() ? existing_thread_state() : thread_state();
   if (!state || state->busy || !tracer.on.load(std::memory_order_relaxed)) return;
   ++state->throws;
   const bool was_asleep = wake_up();
-  if (was_asleep) restart_quiet_steps();
+  if (was_asleep) expect_news();
   const auto* type = static_cast<const std::type_info*>(type_info);
   const Frame* op = state->op_in_flight();
   // A kernel in Python that hands its op on to LibTorch's own: what that refused comes back so.
@@ -94,7 +102,7 @@ void on_throw(void* object, void* type_info) {
   if (const auto* error = as<c10::Error>(object, type)) {
     keep(state, error->what_without_backtrace(),
          type->name());  // what() would symbolize a backtrace: 5 ms
-    if (!op) throw_outside_of_ops(state, was_asleep);
+    if (!op && !(was_asleep && record_unseen_throw(state))) throw_outside_of_ops(state, was_asleep);
   } else if (const auto* exception = op ? as<std::exception>(object, type) : nullptr) {
     keep(state, exception->what(), type->name());
   }

@@ -17,6 +17,7 @@ namespace tracer {
 
 struct Options {
   bool steady = false;
+  int look_away_after = -1;  // with steady, for tests: looks at so many steps, and then no more
   bool check_values = false;
   bool values = false;      // digests of them
   bool health = false;      // numbers of modules over the run

@@ -312,6 +312,18 @@ int unwind(uint64_t* addresses, int room) {
   return count;
 }
 
+int unwind_all(uint64_t* addresses, int room, int* users) {
+  Unwound unwound;
+  _Unwind_Backtrace(collect, &unwound);
+  int count = 0;
+  *users = 0;
+  while (count < unwound.count && count < room && !is_end(unwound.addresses[count])) {
+    addresses[count] = unwound.addresses[count];
+    if (owner_of(addresses[count++]) == Owner::kUser) *users = count;
+  }
+  return count;
+}
+
 uint64_t scan_unwinds() { return __atomic_load_n(&g_unwinds, __ATOMIC_RELAXED); }
 
 }  // namespace native

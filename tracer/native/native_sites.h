@@ -50,6 +50,9 @@ uint64_t scan_key(uint32_t limit_bytes = 1u << 20);
 // Cold: unwinds, and gives the return addresses of the innermost user frames, nearest first.
 // Returns how many (<= room).
 int unwind(uint64_t* addresses, int room);
+// Cold: the same of all frames, whoever's they are, in a Python program up to the interpreter. Of
+// those that are left then, `users` is how many are the innermost up to the outermost user frame.
+int unwind_all(uint64_t* addresses, int room, int* users);
 
 // The mapping that an address lies in; false when none does.
 bool find_mapping(uint64_t address, Mapping* out);

@@ -57,6 +57,7 @@ struct Object;
   F(Object*, PyList_GetItem, (Object*, std::ptrdiff_t))                        \
   F(void*, PyLong_AsVoidPtr, (Object*))                                        \
   F(long long, PyLong_AsLongLong, (Object*))                                   \
+  F(Object*, PyLong_FromLong, (long))                                          \
   F(Object*, PyFunction_GetCode, (Object*))                                    \
   F(Object*, PyWeakref_NewRef, (Object*, Object*))                             \
   F(Object*, PyCFunction_NewEx, (void*, Object*, Object*))                     \

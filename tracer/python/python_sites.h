@@ -146,6 +146,22 @@ struct Refusal {
 // every op. Takes the GIL if `may_wait`; otherwise false when this thread does not hold it.
 bool describe_innermost_call(Refusal* out, bool may_wait = false);
 
+// The tensors among what the innermost Python frame hands over to C at this moment: to a function,
+// an operator, or a store (x[at] = value), in the order of the source; the object of a method comes
+// first, of a store x.
+struct HandedTensors {
+  enum class To : uint8_t { kFunction, kOperator, kStore };
+  struct Value {
+    std::string keyword;               // "" of one by position
+    std::vector<const void*> tensors;  // TensorImpls, which live as long as the call
+    bool is_list = false;
+  };
+  To to = To::kFunction;
+  std::vector<Value> values;  // with those that are no tensor
+};
+// False where it is not known; `values` is empty or not whole then. Takes the GIL.
+bool tensors_handed_over(HandedTensors* out);
+
 // Calls `seen` when an exception leaves the program uncaught (the audit event of sys.excepthook,
 // which precedes every hook the program may have set), with the GIL held. Call once, after start().
 void watch_uncaught(void (*seen)(const Refusal& refusal));

@@ -1,11 +1,9 @@
 // Reads the calling thread's frames through `layout` and compares them with what CPython's own
-// functions say. The layout may be wrong (a patched CPython, a debug build), so memory is read
-// through a pipe here: a bad address then is an error and not the end of the traced program.
-#include <fcntl.h>
-#include <unistd.h>
-
+// functions say. The layout may be wrong (a patched CPython, a debug build), so memory is read with
+// care.
 #include <algorithm>
 
+#include "tracer/python/careful_reader.h"
 #include "tracer/python/layout.h"
 #include "tracer/python/text.h"
 
@@ -18,31 +16,6 @@ namespace {
 constexpr int kFramesCompared = 64;
 constexpr size_t kBytesSize = 16;  // of a bytes object
 constexpr size_t kBytesContents = 32;
-
-class CarefulReader {
- public:
-  CarefulReader() {
-    if (pipe2(pipe_, O_CLOEXEC | O_NONBLOCK) != 0) pipe_[0] = pipe_[1] = -1;
-  }
-  ~CarefulReader() {
-    if (pipe_[0] >= 0) close(pipe_[0]);
-    if (pipe_[1] >= 0) close(pipe_[1]);
-  }
-  CarefulReader(const CarefulReader&) = delete;
-  CarefulReader& operator=(const CarefulReader&) = delete;
-
-  bool readable(const void* address, size_t size) const {
-    char copy[512];
-    return size <= sizeof copy && write(pipe_[1], address, size) == static_cast<ssize_t>(size) &&
-           read(pipe_[0], copy, sizeof copy) == static_cast<ssize_t>(size);
-  }
-  bool readable_object(const Object* object, const Object* type) const {
-    return readable(object, 64) && type_of(object) == type;
-  }
-
- private:
-  int pipe_[2];
-};
 
 size_t frame_header_size() { return layout.frame_localsplus; }
 
