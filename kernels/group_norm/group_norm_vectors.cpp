@@ -174,14 +174,14 @@ HWY_NOINLINE void moments_of_channels(const T* x, int64_t places, int64_t channe
   const size_t room = static_cast<size_t>(channels) + lanes();
   std::vector<float> buffer(3 * room);
   float *const centers = buffer.data(), *const sum = centers + room, *const square = sum + room;
-  const int64_t near = std::min<int64_t>(places, 16);
+  const int64_t near = std::min<int64_t>(places, kPlacesAtOnce);
   const V part = hn::Set(F(), 1.f / static_cast<float>(near));
-  for (int64_t p = 0; p < near; ++p) {
-    const T* const from = x + p * channels;
-    for_each_vector(channels, [=](int64_t c, size_t count) HWY_ATTR {
-      store_all(hn::MulAdd(load(from + c, count), part, load_all(centers + c)), centers + c);
-    });
-  }
+  for_each_vector(channels, [=](int64_t c, size_t count) DTYPECHECK_INLINE {
+    V center = hn::Zero(F());
+    for (int64_t p = 0; p < near; ++p)
+      center = hn::MulAdd(load(x + p * channels + c, count), part, center);
+    store_all(center, centers + c);
+  });
   std::fill_n(means, channels, 0.);
   std::fill_n(squares, channels, 0.);
   for (int64_t start = 0; start < places; start += kFloatPlaces) {
@@ -254,16 +254,18 @@ inline Moments moments_of_group(const GroupNorm& a, int64_t sample, int64_t firs
   return moments_of_infinite(sum / n);
 }
 
-// What stands for each channel beside the others: y = (x - mean) * factor + bias, and for backward
-// the GroupSlope.
+// What stands for each channel beside the others: y = (x - mean) * factor + bias, which is x *
+// factor
+// + offset, and for backward the GroupSlope.
 struct ChannelTable {
   explicit ChannelTable(int64_t channels)
-      : room_(static_cast<size_t>(channels) + lanes()), numbers_(5 * room_) {}
+      : room_(static_cast<size_t>(channels) + lanes()), numbers_(6 * room_) {}
   float* mean() { return numbers_.data(); }
   float* factor() { return mean() + room_; }
   float* bias() { return mean() + 2 * room_; }
   float* slope() { return mean() + 3 * room_; }
   float* shift() { return mean() + 4 * room_; }
+  float* offset() { return mean() + 5 * room_; }
 
  private:
   size_t room_;
@@ -279,14 +281,20 @@ inline void fill_table(ChannelTable& t, int64_t first, int64_t last, float mean,
   }
 }
 
+// Rounded to 16 bits, x * factor + offset is as exact, as it is channels first, and reads one
+// number less of the table.
 template <bool kSilu, class T>
 HWY_NOINLINE void normalize_places(ChannelTable& t, int64_t places, int64_t channels, const T* x,
                                    T* y) {
-  const float *const mean = t.mean(), *const factor = t.factor(), *const bias = t.bias();
+  const float *const mean = t.mean(), *const factor = t.factor(), *const bias = t.bias(),
+                     *const offset = t.offset();
   for (int64_t p = 0; p < places; ++p, x += channels, y += channels) {
     write_each(y, channels, [=](int64_t c, size_t count) DTYPECHECK_INLINE {
-      const V off = hn::Sub(load(x + c, count), load_all(mean + c));
-      return activated<kSilu, T>(hn::MulAdd(off, load_all(factor + c), load_all(bias + c)));
+      const V number = load(x + c, count), by = load_all(factor + c);
+      if constexpr (sizeof(T) == 2)
+        return activated<kSilu, T>(hn::MulAdd(number, by, load_all(offset + c)));
+      const V off = hn::Sub(number, load_all(mean + c));
+      return activated<kSilu, T>(hn::MulAdd(off, by, load_all(bias + c)));
     });
   }
 }
@@ -316,8 +324,10 @@ void normalize_channels_last(const GroupNorm& a, const float* gamma, const float
     const Moments m =
         moments_of_group(a, sample, first, first + channels, &means[0] + at, &squares[0] + at);
     const float mean = static_cast<float>(m.mean), rstd = rstd_of(m, a.eps);
-    fill_table(tables[static_cast<size_t>(sample)], first, first + channels, mean, rstd, gamma,
-               beta);
+    ChannelTable& table = tables[static_cast<size_t>(sample)];
+    fill_table(table, first, first + channels, mean, rstd, gamma, beta);
+    for (int64_t c = first; c < first + channels; ++c)
+      table.offset()[c] = static_cast<float>(beta[c] - m.mean * table.factor()[c]);
     if (a.mean) a.mean[g] = mean;
     if (a.rstd) a.rstd[g] = rstd;
   }
