@@ -22,7 +22,7 @@ STATES = ("plain", "dtypecheck", "looking away")
 
 def count(tools: Tools, folder: Path, workload: str, state: str) -> int:
     counted = folder / f"{state.replace(' ', '-')}.callgrind"
-    command = tools.traced(Path(tempfile.mkdtemp(dir=folder)), "--no-gpu")
+    command = tools.traced(Path(tempfile.mkdtemp(dir=folder)), *processes.options_of(workload))
     command += ["valgrind", "--tool=callgrind", "--instr-atstart=no", f"--callgrind-out-file={counted}"]
     command += [tools.python, str(HERE / "overhead_worker.py"), "instructions", workload, "/dev/null",
                 "--warmup", "5", "--state", state]

@@ -42,6 +42,9 @@ LAUNCHES = {"warmup": 8, "rounds": 6, "steps": 10, "peer-rounds": 3, "peer-steps
 LAUNCH_PLANS = {
     "tiny-sdxl-launches": LAUNCHES | {"rounds": 15, "steps": 20, "peer-steps": 4},
     "full-sdxl-launches": LAUNCHES,
+    "tiny-sdxl-compiled-launches": LAUNCHES | {"rounds": 15, "steps": 20, "peer-steps": 4},
+    "tiny-sdxl-graphed-launches": LAUNCHES | {"rounds": 15, "steps": 20, "peer-steps": 4},
+    "tiny-sdxl-launches-kernels": LAUNCHES | {"rounds": 15, "steps": 20, "peer-steps": 4},
 }
 STEADY = {"warmup": 40, "rounds": 20, "steps": 32}
 QUICK = {"warmup": 3, "rounds": 3, "steps": 2, "peer-rounds": 1, "peer-steps": 1}

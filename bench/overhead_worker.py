@@ -25,6 +25,7 @@ from pathlib import Path
 from time import process_time_ns, thread_time_ns
 
 import torch
+from processes import launches
 from observers import PEERS, Tracer, events_of
 from workloads import WORKLOADS, Step
 
@@ -180,7 +181,7 @@ def main() -> None:
     torch.set_num_threads(1)
     torch.manual_seed(0)
     step = WORKLOADS[args.workload]()
-    if args.workload.endswith("-launches"):
+    if launches(args.workload):
         time_ns = process_time_ns
     results = RUNS[args.mode](step, args)
     versions = {"python": platform.python_version(), "torch": torch.__version__}

@@ -55,17 +55,23 @@ def run(command: list[str], accept=(0,), environment: dict[str, str] = {}) -> En
     return Ended(wall_s, usage.ru_utime + usage.ru_stime, usage.ru_maxrss)
 
 
+def launches(workload: str) -> bool:
+    return "-launches" in workload
+
+
+def options_of(workload: str) -> list[str]:
+    """Of trace. Kernels and samples of a GPU that computes nothing are a workload of their own."""
+    return ["--no-gpu"] if launches(workload) and not workload.endswith("-kernels") else []
+
+
 def worker(tools: Tools, folder: Path, mode: str, workload: str, options: dict) -> dict:
-    """One process of overhead_worker.py; its results. On a GPU that computes nothing, kernels would
-    take no time, so recording them is left to gpu_records.py.
-    """
-    launches = workload.endswith("-launches")
+    """One process of overhead_worker.py; its results."""
     out = folder / f"{mode}-{workload}.json"
     command = [tools.python, str(HERE / "overhead_worker.py"), mode, workload, str(out)]
     for name, value in options.items():
         command += [f"--{name}", str(value)]
     if mode != "peers":
         run_folder = Path(tempfile.mkdtemp(dir=folder))
-        command = tools.traced(run_folder, *["--no-gpu"] * launches) + command
-    run(command, environment=tools.pretended_gpu() if launches else {})
+        command = tools.traced(run_folder, *options_of(workload)) + command
+    run(command, environment=tools.pretended_gpu() if launches(workload) else {})
     return json.loads(out.read_text())

@@ -38,9 +38,10 @@ def transformer() -> Step:
 
 
 def lora_step(unet, dtype: torch.dtype, pixels: int, text_width: int, pooled_width: int,
-              device: str = "cpu", batch: int = 1) -> Step:
+              device: str = "cpu", batch: int = 1, backend: str = "", graphed: bool = False) -> Step:
     """Trains a Float LoRA on a frozen UNet, in 16 bits under autocast, as
-    examples/sdxl_lora/train.py does.
+    examples/sdxl_lora/train.py does; compiled by a backend of torch.compile, or replayed as a CUDA
+    graph of the whole step.
     """
     from diffusers.training_utils import cast_training_params
     from peft import LoraConfig
@@ -51,7 +52,8 @@ def lora_step(unet, dtype: torch.dtype, pixels: int, text_width: int, pooled_wid
     unet.train()
     cast_training_params([unet], dtype=torch.float32)
     parameters = [p for p in unet.parameters() if p.requires_grad]
-    optimizer = torch.optim.AdamW(parameters, lr=1e-4)
+    optimizer = torch.optim.AdamW(parameters, lr=1e-4, capturable=graphed)
+    unet = torch.compile(unet, backend=backend) if backend else unet
     latents = torch.randn(batch, 4, pixels, pixels, device=device)
     text = torch.randn(batch, 77, text_width, device=device)
     condition = {"text_embeds": torch.randn(batch, pooled_width, device=device),
@@ -66,11 +68,22 @@ def lora_step(unet, dtype: torch.dtype, pixels: int, text_width: int, pooled_wid
             prediction = unet(latents + noise, timestep, text, added_cond_kwargs=condition,
                               return_dict=False)[0]
         F.mse_loss(prediction.float(), noise).backward()
-        torch.nn.utils.clip_grad_norm_(parameters, 1.0)
+        torch.nn.utils.clip_grad_norm_(parameters, 1.0, foreach=not graphed)
         optimizer.step()
         optimizer.zero_grad()
 
-    return step
+    return captured(step) if graphed else step
+
+
+def captured(step: Step) -> Step:
+    beside = torch.cuda.Stream()
+    with torch.cuda.stream(beside):
+        for _ in range(3):
+            step()
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        step()
+    return graph.replay
 
 
 def tiny_sdxl(dtype: torch.dtype = torch.float32, **where) -> Step:
@@ -157,6 +170,17 @@ def tiny_sdxl_launches() -> Step:
     return tiny_sdxl(torch.bfloat16, device="cuda")
 
 
+def tiny_sdxl_compiled_launches() -> Step:
+    """By aot_eager: two regions, forward and backward, whose ops LibTorch launches one by one. A GPU
+    that computes nothing can compile nothing.
+    """
+    return tiny_sdxl(torch.bfloat16, device="cuda", backend="aot_eager")
+
+
+def tiny_sdxl_graphed_launches() -> Step:
+    return tiny_sdxl(torch.bfloat16, device="cuda", graphed=True)
+
+
 WORKLOADS = {
     "transformer": transformer,
     "tiny-sdxl": tiny_sdxl,
@@ -165,4 +189,8 @@ WORKLOADS = {
     "mid-sdxl-bf16": mid_sdxl_bf16,
     "tiny-sdxl-launches": tiny_sdxl_launches,
     "full-sdxl-launches": full_sdxl_launches,
+    "tiny-sdxl-compiled-launches": tiny_sdxl_compiled_launches,
+    "tiny-sdxl-graphed-launches": tiny_sdxl_graphed_launches,
+    "tiny-sdxl-launches-kernels": tiny_sdxl_launches,
+    "tiny-sdxl-graphed-launches-kernels": tiny_sdxl_graphed_launches,
 }
