@@ -76,7 +76,7 @@ class Unseen(TracedTest):
     def test_nothing_is_lost(self):
         del self.environment["DTYPECHECK_LOOK_AWAY_AFTER"]
         seen = self.by_line(self.traced("unseen.py").run)
-        self.assertEqual(len(seen), 11)
+        self.assertEqual(len(seen), 12)
         self.assertEqual(self.by_line(self.done.run), seen)
 
     def test_operands(self):
@@ -95,6 +95,10 @@ class Unseen(TracedTest):
     def test_module(self):
         location = self.refused[line_of("unseen.py", "module")]["location"]
         self.assertEqual((location["module"], location["step"]), ("model.0", 10))
+
+    def test_backward(self):
+        location = self.refused[line_of("unseen.py", "backward")]["location"]
+        self.assertEqual((location["phase"], location["step"]), ("backward", 20))
 
     def test_below_autocast(self):
         finding = self.refused[line_of("unseen.py", "autocast")]

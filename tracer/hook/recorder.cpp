@@ -374,7 +374,7 @@ trace::SignatureRecord* signature_of_unseen(ThreadState* state, const OpInfo& op
   Frame frame;
   frame.op = &op;
   frame.site = site_here(state);
-  frame.phase = phase_of(state, op, inputs, /*sequence=*/-1, frame.site, /*in_node=*/false);
+  frame.phase = phase_of(state, op, inputs, /*sequence=*/-1, frame.site, is_in_node());
   const AutocastBits autocast = autocast_bits(state);
   const uint64_t key = key_of(frame, nullptr, inputs, autocast, inner);
   trace::SignatureRecord* known = tracer.signatures.find(key);

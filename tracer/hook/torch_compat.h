@@ -16,6 +16,7 @@
 #include <c10/core/GradMode.h>
 #include <c10/core/UndefinedTensorImpl.h>
 #include <c10/core/impl/LocalDispatchKeySet.h>
+#include <torch/csrc/autograd/function.h>
 #include <torch/version.h>
 
 #define DTYPECHECK_TORCH_AT_LEAST(major, minor) \
@@ -76,6 +77,15 @@ auto python_object_of(const Impl* impl, int) -> decltype(object_in(*impl->pyobj_
 }
 inline const void* python_object_of(const void*, long) { return nullptr; }
 inline const void* python_object(const c10::TensorImpl* impl) { return python_object_of(impl, 0); }
+
+// This thread runs an autograd node. Before 2.2 it does not say so.
+inline bool is_in_node() {
+#if DTYPECHECK_TORCH_AT_LEAST(2, 2)
+  return torch::autograd::get_current_node() != nullptr;
+#else
+  return false;
+#endif
+}
 
 // Spares an op that is of no interest the copy of its results (30 to 50 ns), unless another
 // observer wants them. The dispatcher asks after the start callbacks ran, which is when this is

@@ -47,8 +47,18 @@ def in_autocast(model, x):
         return torch.mm(x, x.double().t())  # <- autocast
 
 
+class Scaled(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        return 2 * x
+
+    @staticmethod
+    def backward(ctx, gradient):
+        return gradient @ torch.eye(1).half()  # <- backward
+
+
 def in_backward(model, x):
-    F.mse_loss(model(x), torch.ones(2, 1)).backward(torch.ones((), dtype=torch.float64))
+    Scaled.apply(model(x)).sum().backward()
 
 
 def of_its_own(model, x):
