@@ -54,7 +54,7 @@ namespace trace {
 // 12: DigestRecord and CallDigestsRecord; kFlagValues.
 // 13: HealthRowRecord and HealthSampleRecord; kFlagHealth.
 // 14: InexactRecord::rounded_at.
-// 15: Arrival::kProduct.
+// 15: Arrival::kProduct; DigestRecord::cut.
 constexpr uint32_t kTraceVersion = 15;
 
 constexpr char kMagic[8] = {'D', 'T', 'Y', 'P', 'E', 'T', 'R', 'C'};

@@ -5,6 +5,7 @@
 #include <time.h>
 
 #include <algorithm>
+#include <atomic>
 #include <catch2/catch.hpp>
 #include <map>
 #include <string>
@@ -22,7 +23,7 @@ void dtypecheck_pretended_work_takes(uint64_t);
 namespace {
 
 std::map<std::string, int> calls, results;
-size_t lost = 0;
+std::atomic<size_t> lost{0};  // asked for by any thread
 uint32_t version = 0, correlation = 0, kind = 0;  // where they are not 0, records say so
 
 template <typename Function>
@@ -72,7 +73,7 @@ cuptiActivityGetNextRecord(uint8_t* buffer, size_t valid, CUpti_Activity** recor
 }
 extern "C" __attribute__((visibility("default"))) CUptiResult
 cuptiActivityGetNumDroppedRecords(CUcontext, uint32_t, size_t* count) {
-  *count = std::exchange(lost, 0);
+  *count = lost.exchange(0);
   return CUPTI_SUCCESS;
 }
 
