@@ -349,7 +349,8 @@ class Comparer {
 
   // A call whose results agree, or all that is computed from them does: a mask of -1e10 and one of
   // -inf are the same behind a softmax, and two algorithms are apart on their way to one result.
-  // What uses a result stands behind what made it.
+  // What uses a result stands behind what made it. A gradient that is apart is a difference, though
+  // the optimizer may make nothing of its scale.
   void leave_out_what_makes_no_difference() {
     const std::vector<DigestedCall>& calls = a_.process.calls;
     std::unordered_map<uint32_t, bool> uses;  // of a digest that is used: all to no effect
@@ -361,10 +362,11 @@ class Comparer {
       makes_none[call] = agrees(call) || (!calls[call].results.empty() && is_used);
       for (const auto* list : {&calls[call].operands, &calls[call].results}) {
         for (uint32_t index : *list) {
+          const bool is_none = makes_none[call] && !is_other_gradient(call, index);
           if (index != 0 && list == &calls[call].results) index = a_.digest(index).base;
           while (index != 0) {
             bool& use = uses.try_emplace(index, true).first->second;
-            use = use && makes_none[call];
+            use = use && is_none;
             index = a_.made_by.count(index) ? 0 : a_.digest(index).base;
           }
         }
@@ -385,6 +387,16 @@ class Comparer {
       inputs.step = given.call->step;
       inputs.is_table = given.is_table;
     }
+  }
+
+  bool is_other_gradient(size_t call, uint32_t index) const {
+    const std::vector<uint32_t>& a = a_.process.calls[call].operands;
+    const auto at = std::find(a.begin(), a.end(), index) - a.begin();
+    if (index == 0 || !a_.digest(index).is_gradient || alignment_.to_b[call] == kAlone)
+      return false;
+    const std::vector<uint32_t>& b = b_.process.calls[alignment_.to_b[call]].operands;
+    if (static_cast<size_t>(at) >= std::min(a.size(), b.size()) || b[at] == 0) return false;
+    return distance(a_.digest(index), b_.digest(b[at])).value_or(0) > kOtherData;
   }
 
   bool agrees(size_t call) const {

@@ -23,7 +23,7 @@ void dtypecheck_pretended_work_takes(uint64_t);
 namespace {
 
 std::map<std::string, int> calls, results;
-std::atomic<size_t> lost{0};  // asked for by any thread
+std::atomic<size_t> lost{0};                      // asked for by any thread
 uint32_t version = 0, correlation = 0, kind = 0;  // where they are not 0, records say so
 
 template <typename Function>
