@@ -1027,6 +1027,14 @@ def waves_in_a_padded_field():
     return padded.abs().square().sum().double()
 
 
+@reported(None, "what is rounded, beside the same that another library rounded")
+def difference_from_another_library():
+    torch.manual_seed(7)
+    seen = (torch.rand(32, 32) * 4000).to(in_mode(torch.bfloat16, torch.float32))
+    others = torch.frombuffer(bytearray(seen.view(torch.uint8).numpy().tobytes()), dtype=seen.dtype).view(32, 32)
+    return (seen - others).float().norm() + 1
+
+
 @reported(None, "what two transforms of real numbers leave as an imaginary part")
 def real_field_behind_two_transforms():
     torch.manual_seed(6)

@@ -970,7 +970,10 @@ void grow(ShadowCall& call, const Frame& frame, const Tensor& actual, const Tens
   else if (found.error < call.error / 2 || tells_of_small(frame))
     call.growth.is_near_zero = false;  // what it was added to is not
   const double by = found.error - call.error;
-  if (frame.op->converts || !std::isfinite(by) || by <= call.growth.by) return;
+  // What a compiled region gave is rounded already, and beside it numbers that are not differ.
+  const bool is_of_unknown =
+      call.is_unknown && is_op(frame, {"aten::sub", "aten::sub_", "aten::rsub"});
+  if (frame.op->converts || is_of_unknown || !std::isfinite(by) || by <= call.growth.by) return;
   call.growth.by = by;
   call.growth.at = std::make_shared<Damage>(
       Damage{frame.signature, found.from, found.to, frame.step, call.rounded_at});
