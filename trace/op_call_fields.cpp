@@ -477,8 +477,9 @@ void parse_inexact(TextCursor& cursor, OpCall& call) {
     cursor.skip_spaces();
     value.rounded_at = parse_id(cursor);
   }
-  for (const Arrival arrival :
-       {Arrival::kLoss, Arrival::kRead, Arrival::kKept, Arrival::kLost, Arrival::kProduct}) {
+  for (auto code = static_cast<int>(Arrival::kUnknown) + 1; code <= static_cast<int>(kLastArrival);
+       ++code) {
+    const auto arrival = static_cast<Arrival>(code);
     if (!optional_flag(cursor, arrival_name(arrival))) continue;
     value.arrival = arrival;
     value.off = cursor.next_number<double>("how far it is off, as in loss 0.03");
