@@ -423,6 +423,9 @@ void check(const OpCall& call, const RunIndex& index, Findings& out) {
     const Rounding rounding = rounded_by(index, call);
     const OpCall* rounded = rounding.op;
     const std::string name = rounded != nullptr ? dtype_name(*rounded->result_dtype()) : "";
+    // The operand's maker is that of the first call, which read other numbers, perhaps.
+    const bool is_raised = rounded != nullptr && !call.operands.empty() &&
+                           !call.operands.front().dtypes.within(DtypeSet(*rounded->result_dtype()));
     const std::string why =
         rounded == nullptr
             ? fmt::format(
@@ -431,7 +434,7 @@ void check(const OpCall& call, const RunIndex& index, Findings& out) {
             : fmt::format("an operand was rounded to {}{} before, and here that changes the result",
                           name, at_place(rounded->site));
     return Details{
-        .odd = call.operands.empty() ? "" : call.operands.front().name,
+        .odd = call.operands.empty() || is_raised ? "" : call.operands.front().name,
         .why = why + "; the same was computed in Double beside it" + lost_text(index, inexact),
         .fix = rounded == nullptr
                    ? "compute this part in Float, and cast the result"

@@ -1007,6 +1007,19 @@ def time_steps_of_a_model():
     return read_by_a_layer(torch.cat([angles.cos(), angles.sin()], dim=-1)) * len(set(steps.tolist()))
 
 
+@reported("far-from-float", "kohya-ss/musubi-tuner#729, behind a training in Float")
+def time_steps_behind_a_training():
+    def angles_of(steps):
+        angles = steps.float()[:, None] * FREQUENCIES
+        return torch.cat([angles.cos(), angles.sin()], dim=-1)
+
+    for seed in range(200):
+        torch.manual_seed(seed)
+        angles_of(torch.rand(1000) * 1000)
+    steps = (torch.rand(1000) * 1000).to(in_mode(torch.bfloat16, torch.float32))
+    return read_by_a_layer(angles_of(steps)) * len(set(steps.tolist()))
+
+
 @reported(None, "angles of what weights made, which a model lowers by its authors' wish")
 def angles_of_activations():
     torch.manual_seed(5)

@@ -10,9 +10,12 @@
 #include <atomic>
 #include <cmath>
 #include <cstring>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <unordered_map>
+#include <unordered_set>
+#include <utility>
 #include <vector>
 
 #include "core/codes.h"
@@ -243,6 +246,10 @@ struct Shadows {
   uint64_t made = 0;
   std::atomic<size_t> damaged{0};  // that were ever kept; asked without the lock
   std::atomic<size_t> open{0};     // of which nothing was computed yet; the same
+  // Which cast rounded what a call of this signature reads, and how many such calls were looked at.
+  std::map<std::pair<uint32_t, uint32_t>, uint32_t> readers;
+  std::unordered_set<uint32_t> roundings;  // that numbers of more bits come from
+  std::atomic<int> searches{0};            // for readers, that are left
 };
 Shadows* all_shadows = new Shadows;
 Shadows& shadows() { return *all_shadows; }
@@ -393,6 +400,10 @@ void keep_damaged(const Frame& frame, const Tensor& actual, const Tensor& values
     shadow->growth = call.growth;
   });
   shadows().damaged += call.carried.empty() && !call.growth.at ? 0 : 1;
+  constexpr int kSearches = 256;
+  const bool is_raised = shadow->rounded_at != 0 && !is_low(actual);
+  if (is_raised && shadows().roundings.insert(shadow->rounded_at).second)
+    shadows().searches += kSearches;
 }
 
 // The first rows of a matrix, or columns.
@@ -1492,16 +1503,34 @@ static bool is_counted(const Frame& frame, c10::ArrayRef<const IValue> inputs) {
          counter.numel() == 1 && counter.is_cpu() && is_arithmetic(*frame.op);
 }
 
+// A line that was called before, on numbers that were not rounded, as when a model in 16 bits is
+// run behind its training in Float. Under the lock.
+static bool is_new_reader(const Frame& frame, c10::ArrayRef<const IValue> inputs) {
+  constexpr uint32_t kMostReaders = 4;  // the first number may be one that no cast rounds
+  if (shadows().searches <= 0) return false;
+  --shadows().searches;
+  return any_tensor(*frame.op, inputs, [&frame](const Tensor& tensor) {
+    if (!tensor.has_storage() || is_low(tensor)) return false;
+    const auto found = shadows().of.find(tensor.storage().unsafeGetStorageImpl());
+    if (found == shadows().of.end() || found->second.rounded_at == 0) return false;
+    return ++shadows().readers[{frame.signature->id, found->second.rounded_at}] <= kMostReaders;
+  });
+}
+
 bool is_followed(const Frame& frame, c10::ArrayRef<const c10::IValue> inputs) {
   if (is_counted(frame, inputs)) return true;
-  if (shadows().open.load(std::memory_order_relaxed) == 0) return false;
+  if (shadows().open.load(std::memory_order_relaxed) == 0 &&
+      shadows().searches.load(std::memory_order_relaxed) <= 0)
+    return false;
   if (frame.phase == static_cast<uint8_t>(Phase::kBackward)) return false;
   std::unique_lock<std::mutex> lock(shadows().mutex, std::try_to_lock);
-  return lock && any_tensor(*frame.op, inputs, [](const Tensor& tensor) {
-           if (!tensor.has_storage()) return false;
-           const auto found = shadows().of.find(tensor.storage().unsafeGetStorageImpl());
-           return found != shadows().of.end() && found->second.has_arrived();
-         });
+  if (!lock) return false;
+  const bool is_damaged = any_tensor(*frame.op, inputs, [](const Tensor& tensor) {
+    if (!tensor.has_storage()) return false;
+    const auto found = shadows().of.find(tensor.storage().unsafeGetStorageImpl());
+    return found != shadows().of.end() && found->second.has_arrived();
+  });
+  return is_damaged || is_new_reader(frame, inputs);
 }
 
 void begin_shadow(ThreadState* state, Frame& frame, const at::RecordFunction& fn,
@@ -1587,6 +1616,9 @@ static void forget_damages() {
     shadow.rounded_at = 0;
   }
   shadows().damaged = shadows().open = 0;
+  shadows().searches = 0;
+  shadows().readers.clear();
+  shadows().roundings.clear();
   ++ended_recordings;
 }
 
