@@ -53,8 +53,7 @@ void add_alike(const Node& node, const Finding& goal, const Cure& cure, Candidat
       });
     };
     auto like = other.cures.end();
-    const bool comes_of_it = is_refusal(node.run(), other) && other.follows == goal.id;
-    if (is_refused || (are_twins(goal, other) && !comes_of_it))
+    if (is_refused || (are_twins(goal, other) && other.follows != goal.id))
       like = find([&](CureKind kind) { return kind == cure.kind; });
     if (is_refused && like == other.cures.end()) like = find(acts_at_call);
     if (like != other.cures.end() && places.insert(place_text(*like)).second)

@@ -11,6 +11,7 @@
 
 #include "rules/cures/cures.h"
 #include "rules/engine/formatting.h"
+#include "rules/engine/mix.h"
 #include "rules/engine/rounding.h"
 #include "rules/engine/rule.h"
 #include "rules/engine/run_index.h"
@@ -76,6 +77,33 @@ std::optional<InexactValue> inexact_value(const OpCall& call, const Run& run) {
   return inexact_range(call, *dtype);
 }
 
+// The op that casts the integers to the dtype of another operand, or nullptr.
+const OpCall* promoting(const RunIndex& index, const OpCall& cast) {
+  const OpCall* outer = index.run().call(cast.parent);
+  if (outer == nullptr || index.has(*outer, ops::kCast) || ops::is_python(outer->op))
+    return nullptr;
+  const bool has_other =
+      std::any_of(outer->operands.begin(), outer->operands.end(),
+                  [](const Operand& operand) { return operand.dtypes.within(kLowPrecision); });
+  return has_other ? outer : nullptr;
+}
+
+// That operand, where it is made or where it meets them.
+std::vector<Cure> raise_met(const RunIndex& index, const CureProposer& propose,
+                            const OpCall& promoting) {
+  std::vector<Cure> cures;
+  for (const Operand& met : promoting.operands) {
+    if (!met.dtypes.within(kLowPrecision)) continue;
+    const OpCall* made = index.maker_behind(met, ops::kPassesOn);
+    const bool is_constant = made != nullptr && index.has(*made, ops::kFactory);
+    if (auto kept = is_constant ? propose.cast_result(*made, Dtype::kFloat) : std::nullopt)
+      cures.push_back(*std::move(kept));
+    if (auto cast = propose.cast_operand(promoting, met, Dtype::kFloat, noun_of(met)))
+      cures.push_back(*std::move(cast));
+  }
+  return cures;
+}
+
 // First what it meets, or is added to inside of an op: a table of frequencies or a counter, where
 // that was lowered with its module, and the integers are cast to what it is.
 std::vector<Cure> cures_of(const RunIndex& index, const JudgeOptions& options, const OpCall& call) {
@@ -94,23 +122,30 @@ std::vector<Cure> cures_of(const RunIndex& index, const JudgeOptions& options, c
       if (auto kept = propose.keep_buffer(*made, reader)) cures.push_back(*std::move(kept));
     }
   }
+  if (const OpCall* outer = promoting(index, call))
+    for (Cure& cure : raise_met(index, propose, *outer)) cures.push_back(std::move(cure));
   if (auto kept = propose.cast_result(call, Dtype::kFloat)) cures.push_back(*std::move(kept));
   return cures;
 }
 
-// IDs that are kept in few bits and cast to integers again, to look something up: what the cast
-// made, or the function of torch that cast within its line.
+// IDs that are kept in few bits and cast to integers again, to look something up: what this line
+// made is, or in the same function what was chosen of it, or put in order.
 bool comes_back(const RunIndex& index, const OpCall& call) {
   const auto& calls = index.judged_calls();
   return std::any_of(calls.begin(), calls.end(), [&](const OpCall& later) {
     const auto dtype = later.result_dtype();
     if (later.process != call.process || !dtype || !kIntegral.contains(*dtype) ||
-        !index.has(later, ops::kCast) || later.operands.empty())
+        !index.has(later, ops::kCast))
       return false;
-    const OpCall* made = index.run().call(later.operands.back().origin);
-    return made == &call ||
-           (made != nullptr && ops::is_python(made->op) &&
-            made->result_dtype() == call.result_dtype() && made->site.line == call.site.line);
+    const auto& line = call.site.line;
+    const bool is_near =
+        later.site.line.file == line.file && later.site.line.function == line.function;
+    const auto makers = index.with_makers(later);
+    const auto last =
+        is_near ? makers.end() : makers.begin() + std::min<ptrdiff_t>(2, makers.size());
+    return std::any_of(makers.begin() + 1, last, [&](const OpCall* made) {
+      return made->site.line == line && made->result_dtype() == call.result_dtype();
+    });
   });
 }
 
@@ -126,15 +161,24 @@ void check(const OpCall& call, const RunIndex& index, Findings& out) {
   const std::string name = dtype_name(*dtype);
   const std::string message =
       fmt::format("{} became {} in {}", number(changed->from), number(changed->to), name);
-  out.add(call, message, [&] {
+  const OpCall* outer = promoting(index, call);
+  const OpCall& told = outer == nullptr ? call : *outer;
+  out.add(told, message, [&] {
+    std::vector<Cause> causes;
+    for (const OpCall* made : index.with_makers(told))
+      if (made != &told) causes.push_back({&low_precision_index, made->id});
+    const auto odd = std::find_if(
+        told.operands.begin(), told.operands.end(),
+        [&](const Operand& operand) { return operand.dtypes == call.operands.back().dtypes; });
     const auto cures = cures_of(index, out.options(), call);
     return Details{
-        .odd = call.operands.empty() ? "" : call.operands.front().name,
+        .odd = odd == told.operands.end() ? "" : odd->name,
         .why = fmt::format("{} holds every integer only up to {}; time steps, sizes and "
                            "positions beyond that are rounded to their neighbours",
                            name, dtype == Dtype::kHalf ? 2048 : 256),
         .fix = !cures.empty() ? "" : "keep it in Float or Long until it has been embedded",
-        .cures = cures};
+        .cures = cures,
+        .follows = causes};
   });
 }
 
@@ -154,10 +198,19 @@ const Rule low_precision_index = {
 op aten::_to_copy self=Long[1,6] dtype:=BFloat16 -> BFloat16[1,6] inexact 1365 1368 at train.py:88 phase forward
 # EXPECT train.py:88: warning: 1365 became 1368 in BFloat16 [low-precision-index]
 # EXPECT-FIX cast the result of to() to Float, train.py:88
+# Many, of which some are chosen and put in order before they look something up, and as many that are not.
+op aten::where.self condition=Bool[90,90] self=Long[90,90] other=BFloat16[] -> BFloat16[90,90] at index.py:4 nearest phase forward
+op aten::_to_copy self=Long[90,90] dtype:=BFloat16 -> BFloat16[90,90] inexact 257 256 at index.py:4 nearest phase forward parent #2
+op aten::sort self=BFloat16[90,90]<#2 -> BFloat16[90,90] at index.py:5 nearest phase forward
+op aten::_to_copy self=BFloat16[90,90]<#4 dtype:=Long -> Long[90,90] at index.py:6 nearest phase forward
+# EXPECT index.py:4: warning: 257 became 256 in BFloat16 [low-precision-index]
+op aten::_to_copy self=Long[90,90] dtype:=BFloat16 -> BFloat16[90,90] inexact 257 256 at pixels.py:4 prepare phase forward
+op aten::sort self=BFloat16[90,90]<#6 -> BFloat16[90,90] at pixels.py:5 prepare phase forward
+op aten::_to_copy self=BFloat16[90,90]<#7 dtype:=Long -> Long[90,90] at answer.py:6 answer phase forward
 # The frequencies that the positions meet were lowered with their module.
 op aten::_to_copy self=Float[32] dtype:=BFloat16 -> BFloat16[32] cast 32 0 0 at train.py:9 main phase load
 op aten::_to_copy self=Long[768] dtype:=BFloat16 -> BFloat16[768] inexact 257 256 at rope.py:4 Rotary.forward in net.rotary (Rotary) phase forward
-op aten::outer self=BFloat16[768]<#3 vec2=BFloat16[32]<#2 -> BFloat16[768,32] at rope.py:5 Rotary.forward in net.rotary (Rotary) phase forward
+op aten::outer self=BFloat16[768]<#10 vec2=BFloat16[32]<#9 -> BFloat16[768,32] at rope.py:5 Rotary.forward in net.rotary (Rotary) phase forward
 # EXPECT rope.py:4: warning: 257 became 256 in BFloat16 [low-precision-index]
 # EXPECT-FIX keep the buffer in its dtype when its module is cast, rope.py:5
 op aten::_to_copy self=Float[32,32]^^ dtype:=BFloat16 -> BFloat16[32,32] cast 1024 0 0 at train.py:9 main phase load

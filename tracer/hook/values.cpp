@@ -11,6 +11,7 @@
 #include <mutex>
 #include <unordered_map>
 #include <utility>
+#include <vector>
 
 #include "core/codes.h"
 #include "core/dtype_range.h"
@@ -84,6 +85,24 @@ Loss find_loss_of_whole(const void* data, int64_t count, uint8_t target) {
 bool is_readable(const c10::TensorImpl* impl) {
   const bool is_here = impl->device().is_cpu() || keep_going::has_known_values(impl);
   return is_plain(impl) && is_here && impl->is_non_overlapping_and_dense() && data_of(impl);
+}
+
+// How many numbers a tensor shows, each once, where these lie side by side: positions are expanded
+// to a batch. 0: they do not, or cannot be read.
+int64_t distinct_numbers(const c10::TensorImpl* impl) {
+  const bool is_here = impl->device().is_cpu() || keep_going::has_known_values(impl);
+  if (!is_plain(impl) || !is_here || !data_of(impl)) return 0;
+  std::vector<std::pair<int64_t, int64_t>> sizes;  // by stride
+  for (int64_t i = 0; i < impl->dim(); ++i)
+    if (impl->stride(i) != 0 && impl->size(i) > 1)
+      sizes.emplace_back(impl->stride(i), impl->size(i));
+  std::sort(sizes.begin(), sizes.end());
+  int64_t count = impl->numel() == 0 ? 0 : 1;
+  for (const auto& [stride, size] : sizes) {
+    if (stride != count) return 0;
+    count *= size;
+  }
+  return count;
 }
 
 Loss loss_of(Dtype dtype, const char* data, int64_t count, uint8_t target) {
@@ -411,12 +430,22 @@ void look_at_conversion(const Frame& frame, c10::ArrayRef<const c10::IValue> inp
   look_for_scaled(frame, source);
   look_for_imaginary(frame, source, target);
   if (!is_low_precision(target)) return;
-  const bool is_long = source->numel() > kMostIntegers;
   const bool is_floating = c10::isFloatingType(scalar_type(source));
+  const bool is_expanded = !is_floating && !is_readable(source);
+  const int64_t count = is_expanded ? distinct_numbers(source) : source->numel();
+  const bool is_long = count > kMostIntegers;
   if (is_long && is_floating) return;
   const bool is_weight = source->numel() > kMostSteps && is_floating;
-  if ((is_weight || is_long || !is_cheap_or_early(frame, source)) && !is_sampled(frame)) return;
+  if ((is_weight || is_long || !is_cheap_or_early(frame, source)) && !is_sampled(frame) &&
+      !tracer.options.check_values)
+    return;
   const trace::SignatureRecord* signature = frame.signature;
+  if (is_expanded && count > 0) {
+    const auto dtype = static_cast<Dtype>(dtype_of(source));
+    const Loss loss = loss_of(dtype, first_byte(source), std::min(count, kMostIntegers), target);
+    if (loss.found) write_loss(signature, loss, tracer.current_step());
+    return;
+  }
   look_at({source}, [=](const std::vector<Numbers>& numbers) {
     const Numbers& from = numbers[0];
     const Loss loss = loss_of(from.dtype, from.data, std::min(from.count, kMostIntegers), target);
