@@ -7,9 +7,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <set>
+#include <tuple>
 #include <unordered_map>
 #include <unordered_set>
+#include <vector>
 
 #include "rules/cures/mix_cures.h"
 #include "rules/engine/formatting.h"
@@ -124,7 +127,15 @@ bool ends_in_loss(const RunIndex& index, const OpCall& call) {
 // to Half. True when every way that the result takes ends in a cast to the low dtype.
 class CastBack {
  public:
-  explicit CastBack(const RunIndex& index) : index_(index) {}
+  explicit CastBack(const RunIndex& index) : index_(index) {
+    for (const OpCall& cast : index.run().calls) {
+      if (!index.has(cast, ops::kCast) || cast.operands.empty()) continue;
+      const Operand& read = cast.operands.front();
+      const OpCall* first = index.run().call(read.origin);
+      if (first != nullptr && cast.count > first->count && read.has_shape)
+        of_others_[read_as(cast.process, read)].push_back(&cast);
+    }
+  }
 
   bool holds(const OpCall& call, DtypeSet low) {
     if (contained_.contains(call.id)) return true;
@@ -173,23 +184,24 @@ class CastBack {
     return is_cast;
   }
 
+  using Read = std::tuple<uint32_t, uint64_t, std::vector<int64_t>>;  // process, dtypes, shape
+  static Read read_as(uint32_t process, const Operand& tensor) {
+    return {process, tensor.dtypes.bits(), tensor.shape};
+  }
+
   // Equal casts are one record, whose origin is that of the first: one that was made more often
   // than what it read there has read what others made.
   bool is_cast_with_others(const OpCall& call, DtypeSet low) const {
-    const auto& calls = index_.run().calls;
-    return !call.results.empty() &&
-           std::any_of(calls.begin(), calls.end(), [&](const OpCall& cast) {
-             if (cast.process != call.process || cast.operands.empty()) return false;
-             const Operand &read = cast.operands.front(), &made = call.results.front();
-             const OpCall* first = index_.run().call(read.origin);
-             return first != nullptr && cast.count > first->count && read.dtypes == made.dtypes &&
-                    read.has_shape && read.shape == made.shape && index_.has(cast, ops::kCast) &&
-                    casts_to(index_, cast, low);
-           });
+    if (call.results.empty() || !call.results.front().has_shape) return false;
+    const auto found = of_others_.find(read_as(call.process, call.results.front()));
+    return found != of_others_.end() &&
+           std::any_of(found->second.begin(), found->second.end(),
+                       [&](const OpCall* cast) { return casts_to(index_, *cast, low); });
   }
 
   const RunIndex& index_;
   std::unordered_set<OpCallId> contained_;
+  std::map<Read, std::vector<const OpCall*>> of_others_;
 };
 
 // Double in what prepares data is how NumPy works.
