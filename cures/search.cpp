@@ -256,8 +256,9 @@ class Searcher {
       out_.tries.push_back({next.changes, {}, next.prompt, result.judged});
       return result;
     }
-    // A name of the script's own may not have its value yet where the change stands: then the
-    // program dies of it, and the next way says the same as a constant.
+    // A name of the script's own may not have its value yet where the change stands, or another
+    // dtype than it seems to: then the program dies of it, or nothing is cured, and the next way
+    // says the same as a constant.
     int failed = 0;
     for (const Patch& way : candidate.ways) {
       Merit merit = Candidates::best_merit(node, candidate, way);
@@ -268,7 +269,10 @@ class Searcher {
       result = run_way(node, goal, next, setting != nullptr, merit);
       const Reason reason = result.judged.reason;
       ++failed;
-      if ((reason != Reason::kDies && reason != Reason::kMode) || is_over()) break;
+      const bool is_name = way.demerits().literals < candidate.ways.back().demerits().literals;
+      const bool may_differ = reason == Reason::kDies || reason == Reason::kMode ||
+                              (reason == Reason::kStill && is_name);
+      if (!may_differ || is_over()) break;
     }
     return result;
   }

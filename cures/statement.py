@@ -690,13 +690,20 @@ class Site:
         scope = self.scope_of(self.statement)
         return self.has_value(name) or any(isinstance(n, ast.arg) and n.arg == name for n in ast.walk(getattr(scope, "args", scope)))
 
+    def shaped_by(self, made):
+        """"x.dtype" of zeros(x.shape, device=x.device): what gives a factory its shape or device may have the wanted dtype."""
+        if not isinstance(made, ast.Call) or last_part(made.func) not in FACTORIES or not self.is_function(made):
+            return []
+        return [f"{self.source.text(node.value)}.dtype" for node in ast.walk(made)
+                if isinstance(node, ast.Attribute) and node.attr in ("device", "shape", "size") and is_name(node.value)]
+
     def dtype_texts(self, cast=None):
         """The ways to write the wanted dtype: (text, further edits). Without what is cast the place is another line, where
         what it meets may not be known yet."""
         own = self.own_names()
         texts = [name for name, is_sure in own if is_sure] + ([] if cast is None else self.met_texts(cast)) + self.met_later()
         texts += self.names_that_ran() + [name for name, is_sure in own if not is_sure]
-        texts += self.own_parameters() + self.parameters_met()
+        texts += self.own_parameters() + self.parameters_met() + self.shaped_by(cast)
         name = torch_name(self.source)
         constant = (f"{name or 'torch'}.{self.cure['dtype']}", [] if name else [import_of_torch(self.source)])
         return [*((text, []) for text in dict.fromkeys(texts)), constant]
@@ -775,7 +782,10 @@ class Site:
             return []
         for keyword in node.keywords:
             if keyword.arg in DTYPE_KEYWORDS:
-                return [self.source.replaced(keyword.value, self.in_kind_of(keyword.value, dtype))]
+                asked = keyword.value
+                if isinstance(asked, ast.BoolOp) and isinstance(asked.op, ast.Or):  # "dtype or x.dtype"
+                    asked = asked.values[-1]
+                return [self.source.replaced(asked, self.in_kind_of(asked, dtype))]
         name = last_part(node.func)
         is_method = isinstance(node.func, ast.Attribute) and not self.is_function(node)
         if is_method and name in CAST_METHODS and not node.args:

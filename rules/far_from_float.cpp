@@ -246,6 +246,8 @@ std::vector<Cure> moved(const RunIndex& index, const JudgeOptions& options, cons
   if (kIntegral.contains(source) && is_constructed)
     return {propose.rewrite(*rounded, source, "constructor",
                             "make it by torch.as_tensor(), which keeps the dtype")};
+  if (rounded->operands.size() == 2 && index.has(*rounded, ops::kCast))
+    return propose.widen_written(*rounded);
   const bool is_here = is_users_own(rounded->site) && rounded->site.phase != Phase::kBackward &&
                        kLowPrecision.contains(*rounded->result_dtype());
   if (!is_here) return {};

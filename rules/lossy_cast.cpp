@@ -68,6 +68,8 @@ void check_cast(const OpCall& call, const RunIndex& index, Findings& out) {
     const CureProposer propose(index, out.options());
     if (auto cure = is_autocasts ? propose.leave_autocast(*outer) : std::nullopt) {
       details.cures = {*std::move(cure)};
+    } else if (may_move && call.operands.size() == 2) {
+      details.cures = propose.widen_written(call);
     } else if (auto cure = may_move ? propose.cast_result(call, Dtype::kFloat) : std::nullopt) {
       cure->text =
           fmt::format("keep it in Float, and cast what is computed of it{}", at(call.site.line));
@@ -166,19 +168,12 @@ void check_imaginary(const OpCall& call, const RunIndex& index, Findings& out) {
       fmt::format("the imaginary part, up to {:.4g}, is lost in a cast to {}", call.inexact->from,
                   dtype_name(*dtype));
   out.add(call, message, [&] {
-    Details details{
-        .odd = call.operands.front().name,
-        .why = fmt::format("{} holds real numbers: of {} the real part is kept, with no "
-                           "more than one warning of PyTorch",
-                           dtype_name(*dtype), dtype_name(*from)),
-        .fix = "keep it complex, or take .real where that part alone is meant"};
-    const OpCall* made = call.operands.size() < 2
-                             ? nullptr
-                             : index.provenance().of(call, call.operands.front()).maker;
-    const CureProposer propose(index, out.options());
-    if (auto cure = made == nullptr ? std::nullopt : propose.cast_result(*made, *from))
-      details.cures = {*std::move(cure)};
-    return details;
+    return Details{.odd = call.operands.front().name,
+                   .why = fmt::format("{} holds real numbers: of {} the real part is kept, with no "
+                                      "more than one warning of PyTorch",
+                                      dtype_name(*dtype), dtype_name(*from)),
+                   .fix = "keep it complex, or take .real where that part alone is meant",
+                   .cures = CureProposer(index, out.options()).widen_written(call)};
   });
 }
 
@@ -214,7 +209,11 @@ op aten::_to_copy self=Float[64,64] dtype:=Half -> Half[64,64] cast 4096 0 0 loo
 op aten::zeros dtype:=Float -> Float[8,8] at solver.py:30 phase load
 op aten::copy_ self=Float[8,8]<#4 src=ComplexDouble[8,8] -> Float[8,8] inexact 3.25 0 at solver.py:31 phase load
 # EXPECT solver.py:31: warning: the imaginary part, up to 3.25, is lost in a cast to Float [lossy-cast]
-# EXPECT-FIX cast the result of zeros to ComplexDouble, solver.py:30
+# EXPECT-FIX make what it is copied to in ComplexDouble, solver.py:30
+op aten::empty.memory_format dtype:=Half -> Half[64,64] at adam.py:8 phase optimizer
+op aten::copy_ self=Half[64,64]<#6!out src=BFloat16[64,64] -> Half[64,64] cast 4096 0 0 looked 4096 0 4096 at adam.py:9 phase optimizer
+# EXPECT adam.py:9: warning: 100 % of a tensor that is cast to Half becomes 0 [lossy-cast]
+# EXPECT-FIX make what it is copied to in BFloat16, adam.py:8
 # What two transforms leave of a real number is 0 but for rounding.
 op aten::copy_ self=Float[8,8]<#4 src=ComplexDouble[8,8] -> Float[8,8] at solver.py:32 phase load
 )"},

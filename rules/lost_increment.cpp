@@ -45,15 +45,20 @@ std::string why_still(Dtype dtype, double part) {
                      dtype_name(dtype), digits_of(dtype), digits_of(dtype) + 1, where);
 }
 
-// What is written, when it is a tensor that was there before this step and is there after it.
+// What is written, when it is a tensor that was there before this step and is there after it, or
+// one that a factory made for more terms than its dtype can count.
 const Operand* kept(const RunIndex& index, const OpCall& call) {
   const bool is_programs = call.site.phase == Phase::kForward || call.site.phase == Phase::kLoad;
-  if (!is_programs || call.operands.empty() || call.last_step <= call.first_step) return nullptr;
+  if (!is_programs || call.operands.empty()) return nullptr;
   const Operand& written = call.operands.front();
   if (!written.is_written || written.requires_grad) return nullptr;  // a model's copy is frozen
   if (!written.dtypes.single() || !written.dtypes.within(kLowPrecision)) return nullptr;
   const OpCall* maker = index.run().call(written.origin);
-  return maker != nullptr && maker->last_step < call.last_step ? &written : nullptr;
+  if (maker == nullptr) return nullptr;
+  const bool is_kept = call.last_step > call.first_step && maker->last_step < call.last_step;
+  const bool is_sum = maker->operands.empty() || ops::takes_no_values(maker->op);
+  const bool is_long = (call.count >> digits_of(*written.dtypes.single())) > maker->count;
+  return is_kept || (is_sum && is_long) ? &written : nullptr;
 }
 
 std::optional<double> scalar(const OpCall& call, const char* name) {
@@ -86,58 +91,14 @@ std::optional<double> part_added(const RunIndex& index, const OpCall& call) {
   return is_average ? factor : std::nullopt;
 }
 
-// average * 0.999 + new * 0.001, which makes a new tensor of each step: how much of the new one is
-// added.
-std::optional<double> part_of_new(const RunIndex& index, const OpCall& call) {
-  if (call.short_op() != "add" || call.operands.size() < 2) return std::nullopt;
-  const auto factor = [&](const Operand& operand) -> std::optional<double> {
-    const OpCall* scaled = index.run().call(operand.origin);
-    if (scaled == nullptr || scaled->short_op() != "mul") return std::nullopt;
-    return scalar(*scaled, "other");
-  };
-  const auto a = factor(call.operands[0]), b = factor(call.operands[1]);
-  if (!a || !b || std::fabs(*a + *b - 1) > 1e-6) return std::nullopt;
-  return std::min(*a, *b);
-}
-
-// The average that is added to came from this line before, or what was computed of it in Float is
-// written back to it, average.copy_(average * 0.999 + new * 0.001).
-void check_new_average(const RunIndex& index, const OpCall& call, Findings& out) {
-  const auto dtype = call.result_dtype();
-  if (!dtype || !kLowPrecision.contains(*dtype) || call.site.phase == Phase::kBackward) return;
-  const bool is_written =
-      call.op == "aten::copy_" && call.operands.size() == 2 && call.site.phase != Phase::kOptimizer;
-  const OpCall* sum = is_written ? index.run().call(call.operands[1].origin) : &call;
-  if (sum == nullptr) return;
-  const auto part = part_of_new(index, *sum);
-  if (!stands_still(*dtype, part)) return;
-  const std::string message = fmt::format("a moving average in {} takes {:.3g} of each new value",
-                                          dtype_name(*dtype), *part);
-  out.add(call, message, [&] {
-    return Details{.odd = call.operands.front().name,
-                   .why = why_still(*dtype, *part),
-                   .fix = fmt::format("keep the average in Float: make it, or clone it, with {}",
-                                      to_dtype(call, Dtype::kFloat))};
-  });
-}
-
-bool is_emptied(const RunIndex& index, const OpCall& maker, const OpCall& call) {
-  const auto consumers = index.consumers(maker);
-  return std::any_of(consumers.begin(), consumers.end(), [&](OpCallId id) {
-    const OpCall& consumer = index.run().calls[id - 1];
-    return index.has(consumer, ops::kOverwrites) && consumer.last_step >= call.last_step;
-  });
-}
-
 // It is kept in Float from the line on that makes it.
 Details explain(const RunIndex& index, const JudgeOptions& options, const OpCall& call,
-                const Operand& written, std::string why) {
+                const OpCall* made, std::string why) {
   Details details{
-      .odd = written.name,
+      .odd = call.operands.front().name,
       .why = std::move(why),
       .fix = fmt::format("keep it in Float: make it, or clone it, with {}, and add to that",
                          to_dtype(call, Dtype::kFloat))};
-  const OpCall* made = index.run().call(written.origin);
   if (made == nullptr) return details;
   const OpCall& maker = *made;
   const CureProposer propose(index, options);
@@ -157,6 +118,52 @@ Details explain(const RunIndex& index, const JudgeOptions& options, const OpCall
   return details;
 }
 
+// average * 0.999 + new * 0.001, which makes a new tensor of each step.
+struct NewAverage {
+  double part;                    // of the new one, that is added
+  const OpCall* first = nullptr;  // what made the average that the first step read
+};
+
+std::optional<NewAverage> new_average(const RunIndex& index, const OpCall& call) {
+  if (call.short_op() != "add" || call.operands.size() < 2) return std::nullopt;
+  const auto factor = [&](const Operand& operand) -> std::optional<double> {
+    const OpCall* scaled = index.run().call(operand.origin);
+    if (scaled == nullptr || scaled->short_op() != "mul") return std::nullopt;
+    return scalar(*scaled, "other");
+  };
+  const auto a = factor(call.operands[0]), b = factor(call.operands[1]);
+  if (!a || !b || std::fabs(*a + *b - 1) > 1e-6) return std::nullopt;
+  const OpCall& kept = *index.run().call(call.operands[*a < *b ? 1 : 0].origin);
+  return NewAverage{std::min(*a, *b), index.run().call(kept.operands.front().origin)};
+}
+
+// The average that is added to came from this line before, or what was computed of it in Float is
+// written back to it, average.copy_(average * 0.999 + new * 0.001).
+void check_new_average(const RunIndex& index, const OpCall& call, Findings& out) {
+  const auto dtype = call.result_dtype();
+  if (!dtype || !kLowPrecision.contains(*dtype) || call.site.phase == Phase::kBackward) return;
+  const bool is_written =
+      call.op == "aten::copy_" && call.operands.size() == 2 && call.site.phase != Phase::kOptimizer;
+  const OpCall* sum = is_written ? index.run().call(call.operands[1].origin) : &call;
+  if (sum == nullptr) return;
+  const auto average = new_average(index, *sum);
+  if (!average || !stands_still(*dtype, average->part)) return;
+  const std::string message = fmt::format("a moving average in {} takes {:.3g} of each new value",
+                                          dtype_name(*dtype), average->part);
+  out.add(call, message, [&] {
+    const OpCall* first = is_written ? index.run().call(call.operands[0].origin) : average->first;
+    return explain(index, out.options(), call, first, why_still(*dtype, average->part));
+  });
+}
+
+bool is_emptied(const RunIndex& index, const OpCall& maker, const OpCall& call) {
+  const auto consumers = index.consumers(maker);
+  return std::any_of(consumers.begin(), consumers.end(), [&](OpCallId id) {
+    const OpCall& consumer = index.run().calls[id - 1];
+    return index.has(consumer, ops::kOverwrites) && consumer.last_step >= call.last_step;
+  });
+}
+
 void check_average(const RunIndex& index, const OpCall& call, const Operand& average,
                    Findings& out) {
   const Dtype dtype = *average.dtypes.single();
@@ -164,8 +171,10 @@ void check_average(const RunIndex& index, const OpCall& call, const Operand& ave
   if (!stands_still(dtype, part)) return;
   const std::string message = fmt::format("a moving average in {} takes {:.3g} of each new value",
                                           dtype_name(dtype), *part);
-  out.add(call, message,
-          [&] { return explain(index, out.options(), call, average, why_still(dtype, *part)); });
+  out.add(call, message, [&] {
+    return explain(index, out.options(), call, index.run().call(average.origin),
+                   why_still(dtype, *part));
+  });
 }
 
 std::string range_words(Dtype dtype) {
@@ -212,8 +221,9 @@ void check_seen(const RunIndex& index, const OpCall& call, Findings& out) {
           ? fmt::format("a running sum in {} reaches infinity", name)
           : fmt::format("a running {} in {} became {} instead of {}", is_count ? "count" : "sum",
                         name, number(call.inexact->to), fmt::format("{:.6g}", call.inexact->from));
-  out.add(call, message,
-          [&] { return explain(index, out.options(), call, sum, range_words(*dtype)); });
+  out.add(call, message, [&] {
+    return explain(index, out.options(), call, index.run().call(sum.origin), range_words(*dtype));
+  });
 }
 
 // How many tensors the maker's line made by this op: of each parameter of a model, say.
@@ -241,7 +251,7 @@ void check_sum(const RunIndex& index, const OpCall& call, const Operand& sum, Fi
       overflows ? fmt::format("a running sum in {} reaches infinity", dtype_name(dtype))
                 : fmt::format("a running sum in {} has {} terms", dtype_name(dtype), terms);
   out.add(call, message,
-          [&] { return explain(index, out.options(), call, sum, range_words(dtype)); });
+          [&] { return explain(index, out.options(), call, &maker, range_words(dtype)); });
 }
 
 void check(const OpCall& call, const RunIndex& index, Findings& out) {
@@ -280,6 +290,20 @@ op aten::add.Tensor self=BFloat16[] other=Double[]$ other:=0 -> BFloat16[] at lo
 op aten::add_.Tensor self=BFloat16[]!out<#5 other=BFloat16[] -> BFloat16[] inexact 0.4 0.375 at log.py:4 phase forward step 1-3 count 1797
 # EXPECT log.py:4: warning: a running sum in BFloat16 became 0.375 instead of 0.4 [lost-increment]
 # EXPECT-FIX cast the addend of add_ to Float, log.py:4
+# A new tensor of each step: it is kept in Float from where the first was made.
+op aten::clone self=Half[4,4] -> Half[4,4] at ema.py:2 phase forward step 1
+op aten::mul.Tensor self=Half[4,4]<#7 other=Double[]$ other:=0.999 -> Half[4,4] at ema.py:3 phase forward step 2-9 count 9
+op aten::mul.Tensor self=Half[4,4] other=Double[]$ other:=0.001 -> Half[4,4] at ema.py:3 phase forward step 2-9 count 9
+op aten::add.Tensor self=Half[4,4]<#8 other=Half[4,4]<#9 -> Half[4,4] at ema.py:3 phase forward step 2-9 count 9
+# EXPECT ema.py:3: warning: a moving average in Half takes 0.001 of each new value [lost-increment]
+# EXPECT-FIX keep it in Float from where it is made, ema.py:2
+# Made anew in each step, for more terms than BFloat16 counts, and for as many as it does.
+op aten::zeros dtype:=BFloat16 -> BFloat16[4,4] at loss.py:2 phase forward step 1-2 count 2
+op aten::add_.Tensor self=BFloat16[4,4]!out<#11 other=BFloat16[4,4] -> BFloat16[4,4] at loss.py:3 phase forward step 1-2 count 1024
+# EXPECT loss.py:3: warning: a running sum in BFloat16 has 512 terms [lost-increment]
+# EXPECT-FIX keep it in Float from where it is made, loss.py:2
+op aten::zeros dtype:=BFloat16 -> BFloat16[4,4] at loss.py:5 phase forward step 1-2 count 2
+op aten::add_.Tensor self=BFloat16[4,4]!out<#13 other=BFloat16[4,4] -> BFloat16[4,4] at loss.py:6 phase forward step 1-2 count 512
 )"},
     .check = check,
     .loses_steps = true,

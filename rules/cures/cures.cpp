@@ -396,6 +396,21 @@ std::optional<Cure> CureProposer::cast_result(const OpCall& maker, Dtype dtype) 
   return cure;
 }
 
+std::vector<Cure> CureProposer::widen_written(const OpCall& copy) const {
+  if (copy.operands.size() != 2) return {};
+  const OpCall* maker = index_.provenance().of(copy, copy.operands.front()).maker;
+  const auto dtype = copy.operands.back().dtypes.single();
+  if (maker == nullptr || !dtype || is_learned(copy.operands.front())) return {};
+  std::vector<Cure> cures;
+  if (auto cure = ask_for(*maker, *dtype)) cures.push_back(*std::move(cure));
+  if (auto cure = cast_result(*maker, *dtype)) {
+    cure->text =
+        fmt::format("make what it is copied to in {}{}", dtype_name(*dtype), at(maker->site.line));
+    cures.push_back(*std::move(cure));
+  }
+  return cures;
+}
+
 Cure CureProposer::cast_output(const OpCall& call, const std::string& module, Dtype dtype) const {
   Cure cure = cure_of(CureKind::kCastResult, call, "", dtype);
   cure.where = {};

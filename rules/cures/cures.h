@@ -67,6 +67,9 @@ class CureProposer {
   std::optional<Cure> cast_and_back(const OpCall& call, const Operand& operand, Dtype dtype) const;
   // At the line of the user's own that made a tensor, by a cast or as a factory.
   std::optional<Cure> cast_result(const OpCall& maker, Dtype dtype) const;
+  // What copy_() writes to, in the dtype of what is written: at the line that makes it or asks for
+  // it.
+  std::vector<Cure> widen_written(const OpCall& copy) const;
   // What the module gives, by the call that reads its parameter; in words.
   Cure cast_output(const OpCall& call, const std::string& module, Dtype dtype) const;
   // Those of the module, of which the operand of the call is one; "" where it has no name.

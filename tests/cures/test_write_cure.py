@@ -350,6 +350,16 @@ class Net(nn.Module):
         self.refuse("gives no value", "import torch\nf(a)\n", 2, "cast result", op="ones", **made)
         self.refuse("does not call what makes it", "import torch\nm = nn.Linear(2, 2)\n", 2, "cast result", op="empty", **made)
 
+    def test_what_gives_a_factory_its_shape(self):
+        """It may have the dtype that is wanted; the constant comes behind it."""
+        def made(text):
+            return self.ways(f"import torch\ny = {text}\n", 2, "cast result", op="empty", operand="", arguments=())
+        self.assertEqual([way.split("y = ")[1].strip() for way in made("torch.empty(x.shape, device=x.device)")],
+                         [f"torch.empty(x.shape, device=x.device, dtype={dtype})" for dtype in ("x.dtype", "torch.float32")])
+        self.assertEqual([way.split("y = ")[1].strip() for way in made("torch.empty(p.size(), dtype=d or p.dtype)")],
+                         [f"torch.empty(p.size(), dtype=d or {dtype})" for dtype in ("torch.float32",)])
+        self.assertEqual(len(made("torch.empty(2, device=where)")), 1)
+
     def test_a_buffer_that_is_bound_anew(self):
         ways = self.ways("import torch\nself.m = self.m * 2\n", 2, "cast result", op="mul", operand="", arguments=[])
         self.assertIn("import torch\nself.m.copy_(self.m * 2)\n", ways)

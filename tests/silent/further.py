@@ -1037,6 +1037,25 @@ def atoms_of_a_neighbourhood():
     return (nearest[:, 1:] == nearest[:, :-1]).sum() + 1
 
 
+@reported("lost-increment", "allenai/OLMo-core#370")
+def gradient_of_many_chunks():
+    torch.manual_seed(8)
+    total = torch.zeros(32, 32, dtype=in_mode(torch.bfloat16, torch.float32))
+    for chunk in torch.rand(512, 32, 32) / 512:
+        total += chunk.to(total.dtype)
+    return total.float().norm()
+
+
+@reported("far-from-float", "thibmonsel/torchdde#33")
+def states_of_a_solver():
+    torch.manual_seed(9)
+    states = torch.empty(25, 4, dtype=None if MODE == "damaged" else torch.float64)
+    right = torch.rand(25, 4, dtype=torch.float64)
+    for i, state in enumerate(right):
+        states[i] = state + 1e-10
+    return (states - right).abs().max()
+
+
 def padded_field():
     return torch.zeros(8, 8, dtype=None if MODE == "damaged" else torch.complex128)
 
