@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <map>
 #include <optional>
 #include <set>
 
@@ -44,9 +45,28 @@ static std::set<std::string> weights_read_in(const Run& run, DtypeSet dtypes) {
   return names;
 }
 
+std::set<std::string> adapters_of(const Run& run) {
+  std::map<std::string, double> trained, frozen;
+  for (const OpCall& call : run.calls) {
+    if (!multiplies(call)) continue;
+    for (const Operand& operand : call.operands)
+      if (is_parameter(operand) && operand.dtypes.within(kLowPrecision))
+        (operand.requires_grad ? trained : frozen)[operand.parameter] = element_count(operand);
+  }
+  std::set<std::string> names;
+  double of_trained = 0, of_frozen = 0;
+  for (const auto& [name, size] : trained) names.insert(name), of_trained += size;
+  for (const auto& [name, size] : frozen) of_frozen += size;
+  return of_trained < of_frozen ? names : std::set<std::string>();
+}
+
 // Where matrices are multiplied, that is what 16 bits are for.
-static LowShare low_share_but(const Run& run, const std::set<std::string>& wide) {
+static LowShare low_share_but(const Run& run, const std::set<std::string>& wide,
+                              const std::set<std::string>& adapters) {
   const bool has_products = std::any_of(run.calls.begin(), run.calls.end(), multiplies);
+  const auto is_of_adapter = [&](const Operand& operand) {
+    return is_parameter(operand) && adapters.contains(operand.parameter);
+  };
   double calls = 0, low_calls = 0, bytes = 0, low_bytes = 0;
   std::set<OpCallId> repaired;  // and what came of these
   for (const OpCall& call : run.calls) {
@@ -59,6 +79,7 @@ static LowShare low_share_but(const Run& run, const std::set<std::string>& wide)
     const bool is_of_step =
         call.site.phase == Phase::kOptimizer || call.site.phase == Phase::kBackward;
     if (!is_counted || call.autocast.is_wrapper || is_of_step) continue;
+    if (std::any_of(call.operands.begin(), call.operands.end(), is_of_adapter)) continue;
     const auto times = static_cast<double>(call.count);
     // Where weights and data disagree, the weights say what the program computes in. What data are
     // behind a repair says nothing of that.
@@ -80,15 +101,15 @@ static LowShare low_share_but(const Run& run, const std::set<std::string>& wide)
     low_calls += is_low ? times : 0;
     low_bytes += is_low ? size : 0;
   }
-  return {calls > 0 ? low_calls / calls : 0, bytes > 0 ? low_bytes / bytes : 0};
+  return {calls > 0 ? low_calls / calls : 0, bytes > 0 ? low_bytes / bytes : 0, adapters};
 }
 
 // Where a product reads weights in Float, and another in 16 bits, a fault has lowered them on the
 // way. A program all of whose weights are read in both computes in one after the other.
-LowShare low_share(const Run& run) {
+LowShare low_share(const Run& run, const std::set<std::string>& adapters) {
   const auto wide = weights_read_in(run, Dtype::kFloat), low = weights_read_in(run, kLowPrecision);
   const bool has_others = !std::includes(wide.begin(), wide.end(), low.begin(), low.end());
-  return low_share_but(run, has_others ? wide : std::set<std::string>());
+  return low_share_but(run, has_others ? wide : std::set<std::string>(), adapters);
 }
 
 Merit merit_of_source(const Patch& patch, bool is_setting, const std::vector<Change>& changes) {
@@ -126,7 +147,7 @@ void add_run(Merit& merit, const Trial& trial, const LowShare& before, const Jud
   }
   merit.left = static_cast<int>(left.size());
   merit.left_costs = static_cast<int>(left_costs.size());
-  const LowShare now = low_share(trial.recorded.run);
+  const LowShare now = low_share(trial.recorded.run, before.adapters);
   const auto lost = [](double was, double is) { return was > 0 ? std::max(0., 1 - is / was) : 0; };
   merit.given_up = (lost(before.calls, now.calls) + lost(before.bytes, now.bytes)) / 2;
 }

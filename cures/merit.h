@@ -1,6 +1,9 @@
 // merit.h: what a change costs: as far as its source shows before it ran, and by its run.
 #pragma once
 
+#include <set>
+#include <string>
+
 #include "cures/tries.h"
 #include "cures/verdict.h"
 
@@ -11,8 +14,12 @@ namespace dtypecheck::cures {
 // the backward pass, whose dtypes are those of the forward.
 struct LowShare {
   double calls = 0, bytes = 0;
+  // Weights that are not counted: what is trained in 16 bits beside a frozen model in 16 bits that
+  // is larger. What is stepped is Float by right.
+  std::set<std::string> adapters;
 };
-LowShare low_share(const Run& run);
+std::set<std::string> adapters_of(const Run& run);
+LowShare low_share(const Run& run, const std::set<std::string>& adapters = {});
 
 // No run of the patch is better than this.
 Merit merit_of_source(const Patch& patch, bool is_setting, const std::vector<Change>& changes);

@@ -82,6 +82,11 @@ def cast_module_input(site):
     if node is None:
         raise Unplaced(f"the inputs of {site.cure['module'] or site.cure['calls'][0]['op']} were not found on the line")
     choices = site.module_inputs(node)
+    spread = [keyword.value for keyword in node.keywords if keyword.arg is None and is_name(keyword.value)]
+    if not choices and len(spread) == 1 and torch_name(site.source):
+        is_cast = f"{torch_name(site.source)}.is_tensor(v) and v.is_floating_point()"
+        return [[site.source.replaced(spread[0], f"{{k: v.to({dtype}) if {is_cast} else v for k, v in {site.source.text(spread[0])}.items()}}"),
+                 *more] for dtype, more in site.dtype_texts(node)]
     if not choices:
         raise Unplaced(f"which arguments of the call have another dtype than {site.cure['dtype']} is not known")
     return [way for nodes in choices for way in site.casts(nodes)]
@@ -585,6 +590,16 @@ def floor(site):
     return [[site.with_keyword(call, 'rounding_mode="floor"')]]
 
 
+def whole_numbers(site):
+    """Of tensors of integers, in all calls of the op in the statement: gj.clamp_(0, gain[3] - 1), of which `gain` is Float."""
+    op = site.cure["calls"][0]["op"]
+    calls = [n for n in calls_in(head_nodes(site.statement)) if last_part(n.func) == op and not site.is_function(n)]
+    given = [a for n in calls for a in [*n.args, *(k.value for k in n.keywords)] if not isinstance(a, (ast.Constant, ast.Starred))]
+    if not given:
+        raise Unplaced("the statement does not compute the numbers")
+    return [[site.source.replaced(a, f"int({site.source.text(a)})") for a in given]]
+
+
 def floating_alone(site):
     """The rest of a loop over tensors is left out for those that are no floating-point tensors: counters among averages."""
     name, loop = written_name(site.statement), site.source.parents.get(site.statement)
@@ -960,16 +975,19 @@ def masters(site):
     if own:
         return own
     optimizer, module = *optimizers, site.cure["operand"]
-    made = [n for n in ast.walk(site.source.tree) if isinstance(n, ast.Assign) and optimizer in map(dotted, n.targets)
-            and isinstance(n.value, ast.Call) and last_part(n.value.func) != "prepare"]
-    statement = where_listed(site, only(made, f"what makes {optimizer}"), module)
-    read = {dotted(n) for n in ast.walk(site.scope_of(statement)) if isinstance(n, (ast.Name, ast.Attribute))
-            and n.lineno <= statement.lineno}
     root = module.split(".")[0]
+    made = only([n for n in ast.walk(site.source.tree) if isinstance(n, ast.Assign) and optimizer in map(dotted, n.targets)
+                 and isinstance(n.value, ast.Call) and last_part(n.value.func) != "prepare"], f"what makes {optimizer}")
+    statement, listed = where_listed(site, made, root)
+    read = {dotted(n) for n in ast.walk(site.scope_of(made)) if isinstance(n, (ast.Name, ast.Attribute)) and n.lineno <= made.lineno}
     if root not in read and f"self.{root}" in read:  # a trainer has it
         module = f"self.{module}"
+    elif root not in read and listed:
+        module = listed
     elif root not in read or root in names_bound(statement):
         raise Unplaced(f"{module or 'the model'} is no variable where {optimizer} is made")
+    if root in read and listed != root:
+        statement = made
     require_own_lines(site.source, statement)
     cast = "cast_training_params"
     imports = [a.name for n in ast.walk(site.source.tree) if isinstance(n, ast.ImportFrom) for a in n.names]
@@ -983,17 +1001,21 @@ def masters(site):
     return [[site.source.new_line(line, indent, text) for text in lines] + more]
 
 
-def where_listed(site, made, module):
-    """The statement that makes the optimizer, or that above it which lists the module's parameters for it."""
-    names = {n.id for n in ast.walk(made.value) if isinstance(n, ast.Name)}
-    for name in sorted(names):
-        bound = binder_of(site.source, name, made)
-        reads = {n.id for n in ast.walk(bound) if isinstance(n, ast.Name)} if isinstance(bound, ast.Assign) else set()
-        lists = isinstance(bound, ast.Assign) and any(last_part(n.func) in ("parameters", "named_parameters")
-                                                      for n in calls_in(ast.walk(bound)))
-        if lists and module.split(".")[0] in reads:
-            return bound
-    return made
+def where_listed(site, made, root):
+    """The statement that makes the optimizer, or that above it which lists the parameters of the module for it; and what the
+    function calls that module, where the run's name for it is none: "net" of "self.params = [p for p in net.parameters()]"."""
+    names = sorted({dotted(n) for n in ast.walk(made.value) if is_name(n)})
+    above = [n for n in ast.walk(site.scope_of(made)) if isinstance(n, ast.Assign) and n.lineno < made.lineno]
+    bound = [binder_of(site.source, name, made) or next(iter(n for n in above[::-1] if name in map(dotted, n.targets)), None)
+             for name in names]
+    found = {}
+    for statement in [*(n for n in bound if isinstance(n, ast.Assign)), made]:
+        for n in calls_in(ast.walk(statement.value)):
+            if last_part(n.func) in ("parameters", "named_parameters") and is_name(getattr(n.func, "value", None)):
+                found.setdefault(dotted(n.func.value), statement)
+    if root in found:
+        return found[root], root
+    return (*found.values(), *found) if len(found) == 1 else (made, None)
 
 
 def in_float(site):
@@ -1042,7 +1064,7 @@ def own_backward(site):
     return [edits]
 
 
-REWRITES = {"autocast left": leave_autocast, "lowest": lowest, "constructor": constructor, "not in place": not_in_place, "floating alone": floating_alone, "floor": floor, "^": exclusive_or, "~": invert,
+REWRITES = {"autocast left": leave_autocast, "lowest": lowest, "constructor": constructor, "not in place": not_in_place, "floating alone": floating_alone, "floor": floor, "whole numbers": whole_numbers, "^": exclusive_or, "~": invert,
             "number": fit_number, "gradient": cast_gradient, "gradient read": cast_gradient_read,
             "numpy": cast_receiver("numpy"), "requires_grad_": cast_receiver("requires_grad_"), "inverted": cast_inverted,
             "arguments": cast_arguments, "scaler": without_scaler, "dtype": dtype_argument, "dtype given": dtype_given, "dtype named": dtype_named, "no dtype": without_dtype,

@@ -278,7 +278,13 @@ std::optional<Words> of_written(const Refusal& refusal, const Judged& judged) {
                          "writing in place or into out",
                          noun(*written), result),
       .odd = written->name};
+  const auto own = written->dtypes.single();
   if (call.short_op().ends_with('_')) {
+    const bool has_number = std::any_of(call.scalars.begin(), call.scalars.end(),
+                                        [](const ScalarArgument& given) { return !given.dtype; });
+    if (own && written->dtypes.within(kIntegers) && call.floating_dtypes().empty() && has_number)
+      words.add(judged.propose.rewrite(call, *own, "whole numbers",
+                                       "give it whole numbers, which int() makes"));
     words.add(judged.propose.rewrite(call, refusal.named.front(), "not in place",
                                      "take the result as a new tensor"));
     if (written->dtypes.within(kIntegers))

@@ -368,7 +368,11 @@ class MixCures {
   void at_last_promotion() {
     const auto last =
         std::find_if(source_.steps.begin(), source_.steps.end(), [&](const ProvenanceStep& step) {
-          return step.call != nullptr && step.from != nullptr && index_.promotes(*step.call);
+          return step.call != nullptr && step.from != nullptr && index_.promotes(*step.call) &&
+                 std::any_of(step.call->operands.begin(), step.call->operands.end(),
+                             [&](const Operand& met) {
+                               return met.dtypes == DtypeSet(mix_.other.dtype) && met.promotes();
+                             });
         });
     const bool is_further = last != source_.steps.end() && last->call != source_.promotion &&
                             is_users_own(last->call->site) && !is_parameter(*last->from);

@@ -164,6 +164,8 @@ class Scale(torch.autograd.Function):
         self.module("y = net.fc(input=x, scale=2)", "y = net.fc(input=x.to(torch.float32), scale=2)")
         self.module("y = net.decode(x, scale=2)[0]", "y = net.decode(x.to(torch.float32), scale=2)[0]")
         self.module("y = self.layers[0](x)", "y = self.layers[0](x.to(torch.float32))", path="net.layers.0")
+        self.module("y = net(**inputs)", "y = net(**{k: v.to(torch.float32) if torch.is_tensor(v) and v.is_floating_point() else v"
+                    " for k, v in inputs.items()})")
         self.refuse("which arguments of the call have another dtype than float32 is not known", "import torch\ny = net(x, z)\n", 2,
                     "cast module input", module="net", operand="input")
         self.refuse("the inputs of net were not found", "import torch\nnet.eval(x)\n", 2, "cast module input", module="net", operand="input")
@@ -462,8 +464,13 @@ def main(args):
         way, = self.ways(text, 6, "master weights", dtype="float32", operand="unet", text=said)
         self.assertEqual(way, text.replace(listed, "cast_training_params(unet, dtype=torch.float32)\n" + listed).replace(
             "peft\n", "peft\nfrom diffusers.training_utils import cast_training_params\n"))
-        with self.assertRaisesRegex(Unplaced, "net is no variable where optimizer is made"):
-            self.masters("pass", operand="net")
+        self.assertEqual(self.masters("pass", operand="net")[1], [self.masters("pass")[0].replace(made, loop + made)])
+        listed = "self.own = [p for p in module.parameters() if p.requires_grad]\n"
+        text = f"import torch\ndef make(self, module):\n    {listed}    self.opt = AdamW(self.own)\n    self.opt.step()\n"
+        way, = self.ways(text, 5, "master weights", dtype="float32", operand="model")
+        self.assertEqual(way, text.replace(f"    {listed}", loop.replace("unet", "module") + f"    {listed}"))
+        with self.assertRaisesRegex(Unplaced, "model is no variable where self.opt is made"):
+            self.ways(text.replace("module.parameters()", "all_of(module)"), 5, "master weights", dtype="float32", operand="model")
         with self.assertRaisesRegex(Unplaced, "what makes optimizer is 2 times"):
             self.masters("optimizer = other()")
 
@@ -576,6 +583,8 @@ def main(args):
     def test_rewrites(self):
         for how, op, before, after, more in (
                 ("not in place", "sqrt_", "self.n.sqrt_()", "self.n = self.n.sqrt()", {}),
+                ("whole numbers", "clamp_", "f(j.clamp_(0, gain[3] - 1), i.clamp_(0, max=gain[2] - 1))",
+                 "f(j.clamp_(0, int(gain[3] - 1)), i.clamp_(0, max=int(gain[2] - 1)))", {}),
                 ("^", "sub", "a = m - n", "a = m ^ n", {}), ("~", "sub", "a = 1 - m", "a = ~m", {}),
                 ("number", "masked_fill", "s = s.masked_fill(m, -1e9)", "s = s.masked_fill(m, torch.finfo(s.dtype).min)",
                  {"value": -1e9, "dtype": "float16"}),

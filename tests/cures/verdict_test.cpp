@@ -272,6 +272,21 @@ TEST_CASE("What a run computes in 16 bits is counted by calls and bytes, without
   CHECK(low_share(run).calls == 0.5);
   run.calls.front().outcome = Outcome::kRepaired;
   CHECK(low_share(run).calls == 0);
+  // A small adapter that is trained beside a frozen model counts for neither; one as large does.
+  const auto layer = [&](const char* name, int64_t size, Dtype dtype, bool is_trained) {
+    OpCall one = call("aten::mm", dtype, dtype);
+    one.operands.push_back({.name = "mat2", .dtypes = dtype, .shape = {size}});
+    one.operands.back().parameter = name;
+    one.operands.back().requires_grad = is_trained;
+    return one;
+  };
+  for (const int64_t size : {10, 40}) {
+    run.calls = {layer("net.base", 40, Dtype::kHalf, false),
+                 layer("net.lora", size, Dtype::kHalf, true)};
+    const auto adapters = adapters_of(run);
+    run.calls.back() = layer("net.lora", size, Dtype::kFloat, true);
+    CHECK(low_share(run, adapters).calls == (size == 10 ? 1 : 0.5));
+  }
 }
 
 TEST_CASE("Nothing of a program in C++ is tried whose build is not told") {
