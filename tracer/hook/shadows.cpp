@@ -973,13 +973,21 @@ void grow(ShadowCall& call, const Frame& frame, const Tensor& actual, const Tens
           const Distance& found) {
   const bool is_of_16_bits = call.growth.is_of_16_bits || call.is_low || is_low(actual);
   const bool is_told = is_of_16_bits || is_outside_training(frame);
-  if (!is_told || !call.follows || found.scale < kResidue * call.scale) call.growth = Growth();
+  const bool is_residue = found.scale < kResidue * call.scale;
+  if (!is_told || !call.follows || is_residue) call.growth = Growth();
   call.growth.is_of_16_bits = is_of_16_bits;
   if (!is_told || !call.follows) return;
-  if (is_near_zero(call, frame, right, found))
+  if (is_residue) {  // nothing in Double: no error of it, or of what comes of it, is large
     call.growth.is_near_zero = true;
-  else if (found.error < call.error / 2 || tells_of_small(frame))
+    call.growth.by = INFINITY;
+    return;
+  }
+  if (is_near_zero(call, frame, right, found)) {
+    call.growth.is_near_zero = true;
+  } else if (found.error < call.error / 2 || tells_of_small(frame)) {
     call.growth.is_near_zero = false;  // what it was added to is not
+    if (!call.growth.at) call.growth.by = 0;
+  }
   const double by = found.error - call.error;
   // What a compiled region gave is rounded already, and beside it numbers that are not differ.
   const bool is_of_unknown =
