@@ -203,7 +203,8 @@ void note_places(const Run& run, const Finding& goal, std::vector<Candidate>& al
   for (Candidate& one : all) {
     const Cure& cure = *one.parts.front().second;
     const OpCall* origin = origin_of(run, goal, cure);
-    if (origin == nullptr) continue;
+    const bool is_several = cure.operand.find(',') != std::string::npos;  // of which no line is all
+    if (origin == nullptr || is_several) continue;
     const bool needed = is_needed(run, *origin, goal, cure.dtype);
     const bool has_other = std::any_of(all.begin(), all.end(), [&](const Candidate& other) {
       const Cure& its = *other.parts.front().second;

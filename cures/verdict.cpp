@@ -4,8 +4,11 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
+#include <tuple>
 
 #include "cures/prose.h"
+#include "ops/ops.h"
 #include "rules/cures/cures.h"
 #include "rules/engine/rule.h"
 
@@ -315,6 +318,25 @@ bool Judge::is_as_it_was(const Run& run, const Finding& finding) const {
   return true;
 }
 
+// A line draws its random numbers in a dtype that it did not, as of weights that are made in Float
+// rather than in Double: from there on all that the program draws are others.
+static bool draws_others(const Run& run, const Run& than) {
+  using Drawn = std::tuple<std::string, std::string, int>;  // op, line
+  std::map<Drawn, DtypeSet> dtypes;
+  const auto drawn_by = [](const OpCall& call) {
+    return Drawn{call.op, call.site.line.file, call.site.line.line};
+  };
+  const auto draws = [](const OpCall& call) {
+    return (ops::facts_of(call.op) & ops::kDraws) != 0 && call.result_dtype().has_value();
+  };
+  for (const OpCall& call : than.calls)
+    if (draws(call)) dtypes[drawn_by(call)] = dtypes[drawn_by(call)] | *call.result_dtype();
+  return std::any_of(run.calls.begin(), run.calls.end(), [&](const OpCall& call) {
+    const auto before = draws(call) ? dtypes.find(drawn_by(call)) : dtypes.end();
+    return before != dtypes.end() && !before->second.contains(*call.result_dtype());
+  });
+}
+
 // The last number that the program prints is a loss or a score as a rule. The repair run has it as
 // well, computed in the wider dtype of each mix; where it overflowed it tells nothing.
 std::optional<Judgement> Judge::judge_numbers(const Trial& trial, std::string& compared) {
@@ -323,6 +345,10 @@ std::optional<Judgement> Judge::judge_numbers(const Trial& trial, std::string& c
     compared = "; no number is compared, for the repair run has none that is right";
   if (!repaired_ || trial.numbers.empty() || repaired_->numbers.size() != trial.numbers.size())
     return std::nullopt;
+  if (draws_others(trial.recorded.run, repaired_->recorded.run)) {
+    compared = "; no number is compared, for it draws other random numbers than before";
+    return std::nullopt;
+  }
   const double wanted = repaired_->numbers.back(), got = trial.numbers.back();
   const auto is_within = [&](double share) {
     return std::abs(got - wanted) <= share * std::abs(wanted);

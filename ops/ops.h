@@ -49,6 +49,7 @@ enum Fact : uint64_t {
   kMultiplies = 1ull << 31,
   // Gives vectors that are as right with another sign, or turned: no two kernels need agree.
   kAnyBasis = 1ull << 32,
+  kDraws = 1ull << 33,  // random numbers: other ones in another dtype, and so does what draws next
 };
 
 constexpr uint64_t kPassesOn = kView | kCopy;  // the same values, in the same dtype
