@@ -145,6 +145,27 @@ bool is_read_as_before(const Run& before, const Finding& goal, const Run& now) {
   return !readers.empty() && readers == readers_of(now, made);
 }
 
+const OpCall* promoted_again(const Run& before, const Finding& goal, const Run& now) {
+  const OpCall* cast = before.call(goal.call);
+  const auto dtype = cast == nullptr ? std::nullopt : cast->result_dtype();
+  if (!dtype || !cast->inexact || cast->operands.empty() || kIntegral.contains(*dtype) ||
+      !cast->operands.back().dtypes.within(kIntegral))
+    return nullptr;
+  const auto reads = [&](const Operand& operand) { return operand.origin == cast->id; };
+  const auto is_integral = [](const Operand& operand) {
+    return operand.dtypes.within(kIntegral) && !operand.is_wrapped_number;
+  };
+  for (const OpCall& reader : before.calls) {
+    if (!std::any_of(reader.operands.begin(), reader.operands.end(), reads)) continue;
+    for (const OpCall& call : now.calls)
+      if (call.op == reader.op && is_near(call.site.line, reader.site.line) &&
+          call.result_dtype() == dtype &&
+          std::any_of(call.operands.begin(), call.operands.end(), is_integral))
+        return &call;
+  }
+  return nullptr;
+}
+
 bool has_further_cause(const Finding& goal, const Finding& left) {
   return left.rule == rules::far_from_float.doc.id && !left.cures.empty() &&
          std::none_of(goal.cures.begin(), goal.cures.end(),
@@ -273,6 +294,10 @@ Judgement Judge::judge(const Node& node, const Finding& goal, const Node& next, 
   if (is_read_as_before(node.run(), goal, trial.recorded.run))
     return {Verdict::kRefuted, Reason::kStill,
             "what rounded the numbers is read as before: " + described(goal)};
+  if (const OpCall* again = promoted_again(node.run(), goal, trial.recorded.run))
+    return {Verdict::kRefuted, Reason::kStill,
+            fmt::format("{} promotes it to {} all the same: {}", again->op,
+                        dtype_name(*again->result_dtype()), described(goal))};
   std::string compared;
   if (auto differs = judge_numbers(trial, compared)) return *std::move(differs);
   return {Verdict::kProven, Reason::kEnd,

@@ -22,6 +22,9 @@ bool has_further_cause(const Finding& goal, const Finding& left);
 // What rounded the numbers of the finding is read as before, in the same dtypes: one that is gone
 // was not looked at again. Weights round all that is computed, and say nothing of this place.
 bool is_read_as_before(const Run& before, const Finding& goal, const Run& now);
+// The op to which integers go that are no longer cast, and that promotes them to the same dtype:
+// stack() of them and of Float. nullptr: there is none.
+const OpCall* promoted_again(const Run& before, const Finding& goal, const Run& now);
 // A change above a line moves it.
 bool is_near(const SourceLine& a, const SourceLine& b);
 

@@ -632,7 +632,7 @@ def fit_number(site):
             given = [(call, k.value) for call in calls_in(nodes) for k in call.keywords
                      if site.is_called(op, call) and k.arg in ("value", "fill_value")]
             found = given or [(call, call.args[-1]) for call in calls_in(nodes) if call.args and site.is_called(op, call) and
-                              is_named_number(call.args[-1]) and op.strip("_") in ("masked_fill", "fill", "full", "full_like", "new_full")]
+                              is_named_number(call.args[-1]) and op.strip("_") in ("masked_fill", "fill", "fill_diagonal", "full", "full_like", "new_full")]
         if len(found) == 1:
             break
     filled = filled_by(site.statement)

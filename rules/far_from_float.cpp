@@ -237,8 +237,10 @@ std::vector<Cure> moved(const RunIndex& index, const JudgeOptions& options, cons
   const bool falls = index.has(call, ops::kCast) && kBeyond.contains(*call.result_dtype()) &&
                      !call.operands.empty() && is_wide(call.operands.back());
   if (falls) {
-    auto cure = kept_in(propose, call, source_of(call));
-    return cure ? std::vector{*std::move(cure)} : std::vector<Cure>();
+    std::vector<Cure> cures;
+    for (const Dtype dtype : {source_of(call), Dtype::kDouble})  // beside Float it is promoted to
+      if (auto cure = kept_in(propose, call, dtype)) cures.push_back(*std::move(cure));
+    return cures;
   }
   if (rounded == nullptr) return propose.compute_in_float(call);
   const Dtype source = source_of(*rounded);

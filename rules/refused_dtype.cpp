@@ -555,6 +555,35 @@ std::optional<Words> of_dtype_argument(const Refusal& refusal, const Judged& jud
   return words;
 }
 
+// "list indices must be integers or slices, not float", where the line reads the number of a tensor
+// by name: ids[label.item()]. A float that no tensor gave is none of ours.
+std::optional<Words> of_index(const Refusal& refusal, const Judged& judged) {
+  const auto says = [&](std::string_view words) {
+    return refusal.error.find(words) != refusal.error.npos;
+  };
+  if (!ops::is_python(refusal.call.op) ||
+      !(says("indices must be integers or slices, not float") ||
+        says("'float' object cannot be interpreted as an integer") ||
+        says("slice indices must be integers")))
+    return std::nullopt;
+  const std::string line = judged.propose.line_of(refusal.call);
+  for (const Operand& read : refusal.call.operands) {
+    const bool is_read = line.find(read.name + ".item()") != line.npos ||
+                         line.find(read.name + ".tolist()") != line.npos;
+    if (!is_read || !read.is_floating()) continue;
+    Words words{.message = fmt::format("{} is {}, and its number is used as an index", read.name,
+                                       dtype_word(read)),
+                .why =
+                    "item() and tolist() of a floating dtype give Python's floats, which index "
+                    "nothing, also where they are whole",
+                .odd = read.name};
+    for (Cure& cure : judged.propose.cast_chooser(refusal.call, read, Dtype::kLong, "index"))
+      words.add(std::move(cure));
+    return words;
+  }
+  return std::nullopt;
+}
+
 // The operands of a Python function are its variables: that they are what was refused is not known.
 Words of_function(const Refusal& refusal, const Judged& judged) {
   const std::string function = refusal.call.op.substr(ops::kPython.size());
@@ -562,6 +591,7 @@ Words of_function(const Refusal& refusal, const Judged& judged) {
   const std::string line = judged.propose.line_of(refusal.call);
   if (auto words = of_gradient(refusal, judged)) return *words;
   if (auto words = of_dtype_argument(refusal, judged)) return *words;
+  if (auto words = of_index(refusal, judged)) return *words;
   const bool is_narrow =
       is_named && DtypeSet(refusal.named.front()).within(kLowPrecision | kFloat8);
   Words words{.message = is_named ? fmt::format("a {} tensor is refused in {}",
@@ -785,8 +815,9 @@ void check_run(const RunIndex& index, Findings& out) {
     if (!was_refused(call) || call.error.empty() || index.throwing_call(call) != &call) continue;
     const bool is_echo =
         ops::is_python(call.op) && index.is_raised_by_an_op(call.process, call.error);
-    if (is_echo || is_reported(call, index, out) || !index.is_refused_for_dtypes(call)) continue;
+    if (is_echo || is_reported(call, index, out)) continue;
     const Refusal refusal{index.refused_by_user(call), call.error, named_dtypes(call.error)};
+    if (!index.is_refused_for_dtypes(call) && !of_index(refusal, judged)) continue;
     const Words words = words_of(refusal, judged);
     out.add(refusal.call, words.message, [&] {
       return Details{.odd = words.odd, .why = words.why, .fix = words.fix, .cures = words.cures};

@@ -372,7 +372,9 @@ std::vector<Cure> CureProposer::cast_chooser(const OpCall& call, const Operand& 
   const auto add = [&](std::optional<Cure> cure) {
     if (cure) cures.push_back(*std::move(cure));
   };
-  if (maker != nullptr && !(maker->site.line == call.site.line) && !is_learned(operand))
+  const bool is_drawn = maker != nullptr && index_.has(*maker, ops::kDraws);  // a model's input
+  if (maker != nullptr && !(maker->site.line == call.site.line) && !is_learned(operand) &&
+      !is_drawn)
     add(cast_result(*maker, dtype));
   add(cast_operand(call, operand, dtype, noun));
   return cures;

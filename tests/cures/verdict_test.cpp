@@ -381,6 +381,35 @@ Run rounded_table(Dtype read_in) {
 
 }  // namespace
 
+TEST_CASE("Integers that are cast no more, and promoted all the same, are as they were") {
+  const auto run_of = [](Dtype read_in, Dtype result) {
+    const auto tensor = [](Dtype dtype, OpCallId origin) {
+      Operand operand;
+      operand.dtypes = dtype;
+      operand.origin = origin;
+      return operand;
+    };
+    OpCall cast{.id = 1,
+                .op = "aten::_to_copy",
+                .operands = {tensor(Dtype::kLong, 0)},
+                .results = {tensor(Dtype::kFloat, 0)}};
+    cast.inexact = InexactValue{.from = 20000001, .to = 20000000};
+    OpCall stack{.id = 2,
+                 .op = "aten::stack",
+                 .operands = {tensor(read_in, 1), tensor(Dtype::kFloat, 0)},
+                 .results = {tensor(result, 0)}};
+    Run run;
+    run.calls = {cast, stack};
+    return run;
+  };
+  const Run before = run_of(Dtype::kFloat, Dtype::kFloat);
+  const Finding goal{.rule = "far-from-float", .call = 1};
+  CHECK(promoted_again(before, goal, run_of(Dtype::kLong, Dtype::kFloat)) != nullptr);
+  CHECK(promoted_again(before, goal, run_of(Dtype::kLong, Dtype::kDouble)) == nullptr);
+  CHECK(promoted_again(before, goal, run_of(Dtype::kDouble, Dtype::kDouble)) == nullptr);
+  CHECK(promoted_again(before, {.rule = "far-from-float", .call = 2}, before) == nullptr);
+}
+
 TEST_CASE("What is rounded and read as before is not cured, though nothing is found any more") {
   const Run before = rounded_table(Dtype::kBFloat16);
   const Finding goal{.rule = "far-from-float", .call = 3};
