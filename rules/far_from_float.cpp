@@ -231,7 +231,8 @@ std::vector<Cure> moved(const RunIndex& index, const JudgeOptions& options, cons
   const CureProposer propose(index, options);
   const OpCall* rounded = rounding.op;
   const bool is_cut = index.has(call, ops::kCast) && kIntegral.contains(*call.result_dtype()) &&
-                      !call.operands.empty() && call.operands.front().is_floating();
+                      !call.operands.empty() && call.operands.back().is_floating();
+  if (is_cut && call.operands.size() == 2) return propose.widen_written(call);
   if (is_cut) return kept_floating(propose, call);
   // Neighbours that Float does not tell apart: the cast comes too early.
   const bool falls = index.has(call, ops::kCast) && kBeyond.contains(*call.result_dtype()) &&
@@ -266,8 +267,10 @@ std::vector<Cure> moved(const RunIndex& index, const JudgeOptions& options, cons
   auto kept =
       rounding.reader == nullptr ? std::nullopt : propose.keep_buffer(*rounded, *rounding.reader);
   if (kept) cures.push_back(*std::move(kept));
-  if (auto cure = kept_in(propose, *rounded, Dtype::kFloat)) cures.push_back(*std::move(cure));
   const bool is_made = rounded->operands.empty() && rounded->scalar("dtype") != nullptr;
+  auto asked = is_made ? propose.ask_for(*rounded, Dtype::kFloat) : std::nullopt;
+  if (asked) cures.push_back(*std::move(asked));
+  if (auto cure = kept_in(propose, *rounded, Dtype::kFloat)) cures.push_back(*std::move(cure));
   if (is_made && !is_in_cpp(*rounded))
     cures.push_back(propose.rewrite(*rounded, Dtype::kFloat, "dtype named",
                                     "make in Float all that has its dtype by the same name"));
@@ -354,6 +357,18 @@ std::string lost_text(const RunIndex& index, const InexactValue& inexact) {
                      at == nullptr ? "" : " behind " + made_by(*at));
 }
 
+// A fraction that is copied into an integer tensor, as load_state_dict() does into one that was
+// made of Python's 1: no arithmetic of the function gives it, as it gives a counter among averages.
+bool is_loaded(const RunIndex& index, const OpCall& copy) {
+  const OpCall* made = index.run().call(copy.operands.back().origin);
+  const bool is_computed = made != nullptr &&
+                           !ops::gives_dtype_to_memory(made->op, made->overload) &&
+                           made->site.line.file == copy.site.line.file &&
+                           made->site.line.function == copy.site.line.function;
+  return kIntegral.contains(*copy.result_dtype()) && copy.operands.back().is_floating() &&
+         is_users_own(copy.site) && !is_computed;
+}
+
 // What a layer of the model is given, by a line of the user's own that rounded numbers of which no
 // weight has made any: time steps, positions. Behind it 16 bits are of no use to anybody.
 bool is_of_features(const RunIndex& index, const OpCall& call) {
@@ -361,8 +376,9 @@ bool is_of_features(const RunIndex& index, const OpCall& call) {
   const OpCall* layer = index.run().call(call.inexact->arrived_at);
   const OpCall* rounded = rounding_followed(index, call).op;
   if ((arrival != Arrival::kProduct && arrival != Arrival::kLost) || layer == nullptr ||
-      rounded == nullptr || !index.has(*rounded, ops::kCast) || !is_users_own(rounded->site) ||
-      rounded->autocast.is_wrapper || rounded->site.phase == Phase::kBackward)
+      rounded == nullptr || !index.has(*rounded, ops::kCast | ops::kFactory) ||
+      !is_users_own(rounded->site) || rounded->autocast.is_wrapper ||
+      rounded->site.phase == Phase::kBackward)
     return false;
   const auto reads_weight = [](const OpCall& one) {
     return std::any_of(one.operands.begin(), one.operands.end(), is_weight);
@@ -400,8 +416,9 @@ void check(const OpCall& call, const RunIndex& index, Findings& out) {
   if (const bool is_few = is_cast && call.op == "aten::copy_" && from != to &&
                           std::trunc(from) == to && element_count(call.operands.front()) < kFewest;
       is_few) {
-    const OpCall* division = quotient_written(index, call);
-    return division == nullptr ? void() : check_quotient(call, *division, out);
+    if (const OpCall* division = quotient_written(index, call))
+      return check_quotient(call, *division, out);
+    if (to != 0 || !is_loaded(index, call)) return;
   }
   const bool falls = is_cast && kBeyond.contains(*dtype) && !call.operands.empty() &&
                      call.operands.back().dtypes.within(kWide);
@@ -430,8 +447,11 @@ void check(const OpCall& call, const RunIndex& index, Findings& out) {
     // The operand's maker is that of the first call, which read other numbers, perhaps.
     const bool is_raised = rounded != nullptr && !call.operands.empty() &&
                            !call.operands.front().dtypes.within(DtypeSet(*rounded->result_dtype()));
+    const bool is_cut = is_cast && kIntegral.contains(*dtype) && !call.operands.empty() &&
+                        call.operands.back().is_floating();
     const std::string why =
-        rounded == nullptr
+        is_cut ? "integers hold no fractions: a cast cuts them off"
+        : rounded == nullptr
             ? fmt::format(
                   "{} has too few bits, or too small a range, for what it computes",
                   call.operands.empty() ? dtype_name(*dtype) : dtype_word(call.operands.front()))

@@ -103,8 +103,10 @@ Details explain(const RunIndex& index, const JudgeOptions& options, const OpCall
   const OpCall& maker = *made;
   const CureProposer propose(index, options);
   // "total += loss": it began as Python's number, and has the dtype of what was added first.
-  const bool begins_here = made->site.line == call.site.line && made->op != call.op &&
-                           ops::parse_op_name(made->op).base == "add" && call.operands.size() > 1;
+  const bool begins_here =
+      made->site.line == call.site.line && call.operands.size() > 1 &&
+      ops::parse_op_name(made->op).base == "add" &&
+      (made->op != call.op || !made->operands.front().dtypes.within(kLowPrecision));
   if (auto cure = begins_here
                       ? propose.cast_operand(call, call.operands[1], Dtype::kFloat, "addend")
                       : std::nullopt)
@@ -202,7 +204,9 @@ bool accumulates(const RunIndex& index, const OpCall& call) {
   // Behind its nodes the engine adds up what branches of a network give to one tensor.
   if (made != nullptr && made->site.phase == Phase::kBackward) return false;
   const bool is_one = sum.has_shape && sum.shape.empty();
-  if (!sum.is_written && !is_one) return false;
+  const bool is_own =  // total = total + x
+      made != nullptr && made->op == call.op && made->site.line == call.site.line;
+  if (!sum.is_written && !is_one && !is_own) return false;
   return made == nullptr || (made->count * 8 <= call.count && !is_emptied(index, *made, call));
 }
 
@@ -297,13 +301,19 @@ op aten::mul.Tensor self=Half[4,4] other=Double[]$ other:=0.001 -> Half[4,4] at 
 op aten::add.Tensor self=Half[4,4]<#8 other=Half[4,4]<#9 -> Half[4,4] at ema.py:3 phase forward step 2-9 count 9
 # EXPECT ema.py:3: warning: a moving average in Half takes 0.001 of each new value [lost-increment]
 # EXPECT-FIX keep it in Float from where it is made, ema.py:2
+# Of a number in Double and a vector in 16 bits, which is what it stays; and a hidden state beside which each layer's is small.
+op aten::add.Tensor self=Double[] other=BFloat16[3] -> BFloat16[3] at metric.py:4 phase forward step 1
+op aten::add.Tensor self=BFloat16[3]<#11 other=BFloat16[3] -> BFloat16[3] inexact 2472 2464 at metric.py:4 phase forward step 1-9 count 599
+# EXPECT metric.py:4: warning: a running sum in BFloat16 became 2464 instead of 2472 [lost-increment]
+# EXPECT-FIX cast the addend of add to Float, metric.py:4
+op aten::add.Tensor self=BFloat16[3] other=BFloat16[3] -> BFloat16[3] inexact 2472 2464 at block.py:4 phase forward step 1-9 count 599
 # Made anew in each step, for more terms than BFloat16 counts, and for as many as it does.
 op aten::zeros dtype:=BFloat16 -> BFloat16[4,4] at loss.py:2 phase forward step 1-2 count 2
-op aten::add_.Tensor self=BFloat16[4,4]!out<#11 other=BFloat16[4,4] -> BFloat16[4,4] at loss.py:3 phase forward step 1-2 count 1024
+op aten::add_.Tensor self=BFloat16[4,4]!out<#14 other=BFloat16[4,4] -> BFloat16[4,4] at loss.py:3 phase forward step 1-2 count 1024
 # EXPECT loss.py:3: warning: a running sum in BFloat16 has 512 terms [lost-increment]
 # EXPECT-FIX keep it in Float from where it is made, loss.py:2
 op aten::zeros dtype:=BFloat16 -> BFloat16[4,4] at loss.py:5 phase forward step 1-2 count 2
-op aten::add_.Tensor self=BFloat16[4,4]!out<#13 other=BFloat16[4,4] -> BFloat16[4,4] at loss.py:6 phase forward step 1-2 count 512
+op aten::add_.Tensor self=BFloat16[4,4]!out<#16 other=BFloat16[4,4] -> BFloat16[4,4] at loss.py:6 phase forward step 1-2 count 512
 )"},
     .check = check,
     .loses_steps = true,

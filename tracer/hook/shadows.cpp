@@ -1077,7 +1077,7 @@ void judge_whole(const ShadowCall& call, const Frame& frame, const Tensor& actua
   for (int64_t i = 0; i < a.numel(); ++i) {
     if (!std::isfinite(should[i])) continue;
     is_exact = is_exact && std::floor(should[i]) == should[i];
-    are_parts = are_parts && std::fabs(should[i]) < 1;
+    are_parts = are_parts && std::fabs(should[i]) <= 1;
     gone += should[i] != 0 && is[i] == 0;
     const double by = std::fabs(is[i] - (call.is_narrowed ? std::trunc(should[i]) : should[i]));
     if (by != 0 && moved++ == 0) first_moved = i;
