@@ -241,7 +241,12 @@ class Site:
         return isinstance(call.func, ast.Name) or dotted(call.func).split(".")[0] in self.functions
 
     def signed(self, nodes, op):
-        """The only operation among the nodes that is the op: (left, right, node)."""
+        """The only operation among the nodes that is the op, or that which ran: (left, right, node)."""
+        found = self.all_signed(nodes, op)
+        ran = [one for one in found if one[2] is self.focus]
+        return found[0] if len(found) == 1 else ran[0] if ran else None
+
+    def all_signed(self, nodes, op):
         full = op.rsplit("::", 1)[-1]
         found = []
         for node in nodes:
@@ -258,7 +263,7 @@ class Site:
                 continue
             if [sign, full.strip("_")] in self.tables["signs"]:
                 found.append((left, right, node))
-        return found[0] if len(found) == 1 else None
+        return found
 
     def operand_in(self, nodes, call):
         """The nodes for the operand of this call of the trace, {"op", "operand", "arguments"}; several where the line has
@@ -283,7 +288,11 @@ class Site:
         if operation and is_left != is_right:
             first = is_left != (op.strip("_") == "rsub")
             chosen, beside = operation[:2] if first else reversed(operation[:2])
-            return [chosen if may_be_tensor(chosen) else beside]  # 1e-10 + x is add(x, 1e-10)
+            if not may_be_tensor(chosen):
+                return [beside]  # 1e-10 + x is add(x, 1e-10)
+            sides = [one[0 if chosen is operation[0] else 1] for one in self.all_signed(head_nodes(self.statement), op)]
+            alike = [side for side in sides if side is not chosen and is_name(side) and ast.dump(side) == ast.dump(chosen)]
+            return [chosen, *alike]  # (x * cos * scale) + (y * sin * scale)
         return self.in_subscript(nodes, op.strip("_"), operand) or self.variable_read(nodes, op, operand)
 
     def raised_here(self, op):

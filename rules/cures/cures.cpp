@@ -86,6 +86,14 @@ bool CureProposer::calls_function(const OpCall& call) const {
 // another name.
 bool CureProposer::may_call_module(const OpCall& call) const {
   const std::string line = line_of(call);
+  const Extent& extent = call.site.line.extent;
+  const auto begin = static_cast<size_t>(std::max(extent.column, 1)) - 1;
+  const bool is_one_line = extent.known() && extent.end_line == call.site.line.line &&
+                           begin < line.size() && extent.end_column > extent.column;
+  if (is_one_line &&  // an operator, as in "t * cos * scale"
+      line.substr(begin, static_cast<size_t>(extent.end_column - extent.column)).find('(') ==
+          std::string::npos)
+    return false;
   if (line.empty() || is_in_forward(call.site.line)) return true;
   for (std::string_view rest = call.site.module; !rest.empty();) {
     const std::string_view name = next_piece(rest, '.');

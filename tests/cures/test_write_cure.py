@@ -84,6 +84,11 @@ class WriteCureTest(unittest.TestCase):
         self.check("y = x\\\n  @ w[0]", "y = x\\\n  @ w[0].to(torch.float32)", op="mm", operand="mat2")
         self.check("x -= z", "x -= z.to(torch.float32)", op="sub_", operand="other")
 
+    def test_the_operation_that_ran_and_those_that_read_the_same(self):
+        way, = self.ways("import torch\nt = (t * cos * scale) + (f(t) * sin * scale)\n", 2, "cast operand", op="mul", operand="other",
+                         arguments=("self", "other"), dtype="bfloat16", extent=[6, 2, 21])
+        self.assertEqual(way.count("scale.to(torch.bfloat16))"), 2)
+
     def test_a_variable_of_the_function_that_raised(self):
         text = ("import torch\nclass Chamfer(torch.autograd.Function):\n    def forward(ctx, a, b):\n"
                 "        chamfer.forward(a.contiguous(), b)\n        ctx.save_for_backward(a, b)\n")
