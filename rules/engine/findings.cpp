@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "platform/hash.h"
+#include "platform/text.h"
 #include "rules/engine/caught_exception.h"
 #include "rules/engine/formatting.h"
 #include "rules/engine/rule.h"
@@ -178,11 +179,25 @@ class TreeOrder {
 
 }  // namespace
 
+// "aten::sin gives #, and # in Double": which numbers a call lost is no other fault of its line.
+static std::string without_numbers(const std::string& message) {
+  std::string words;
+  for (std::string_view rest = message; !rest.empty();) {
+    const std::string_view word = next_piece(rest, ' ');
+    const bool is_number = word.find_first_of("0123456789") != word.npos &&
+                           word.find_first_not_of("0123456789.,;+-e") == word.npos;
+    words += is_number ? "#" : word;
+    words += ' ';
+  }
+  return words;
+}
+
 std::optional<size_t> Findings::add_call(const OpCall& call, std::string message,
                                          const std::string& cause) {
   const SourceLine& line = call.site.line;
-  const std::string key = fmt::format("{}\n{}:{}\n{}\n{}\n{}\n{}", rule_->doc.id, line.file,
-                                      line.line, call.site.module_class, call.op, message, cause);
+  const std::string key =
+      fmt::format("{}\n{}:{}\n{}\n{}\n{}\n{}", rule_->doc.id, line.file, line.line,
+                  call.site.module_class, call.op, without_numbers(message), cause);
   const auto [entry, is_new] = folded_.try_emplace(key, findings_.size());
   const size_t at = entry->second;
   about_.try_emplace(about_call(rule_, call.id), at);

@@ -57,7 +57,8 @@ struct Details {
 
 // Collects findings; one instance a judgement. It fills in what every finding has from the call it
 // is about (site, step, count, process) and folds equal ones (same rule, line, module class, op and
-// message) into one with the summed count. Ids are given when all is said, in take().
+// message, but for the numbers in it) into one with the summed count. Ids are given when all is
+// said, in take().
 class Findings {
  public:
   Findings(const Run& run, const JudgeOptions& options)

@@ -284,6 +284,21 @@ TEST_CASE("of two refusals the one that ended the program is the error") {
 // A loop over all calls for each would take minutes here, but for a sanitizer, which is given
 // fewer. The printed figures are for people: a machine that is busy with other things fails no
 // test.
+TEST_CASE("what differs in its numbers alone is one finding, in several processes too") {
+  const auto lost = [](int line, const char* lost) {
+    return fmt::format(
+        "op aten::_to_copy self=Float[64] dtype:=Byte -> Byte[64] inexact {} 0 at "
+        "data.py:{} phase data\n",
+        lost, line);
+  };
+  const std::string text =
+      lost(4, "0.108") + lost(5, "0.108") + "process pid=2\n" + lost(4, "0.25");
+  const auto findings = judge(parse_trace_text(text, "test").run);
+  REQUIRE(findings.size() == 2);
+  CHECK(findings.front().message == "0.108 became 0 in a cast to Byte");
+  CHECK(findings.front().count == 2);
+}
+
 TEST_CASE("a hundred thousand calls in chains are judged") {
 #ifdef DTYPECHECK_SANITIZED
   constexpr OpCallId kCalls = 10000;
