@@ -413,8 +413,9 @@ void check(const OpCall& call, const RunIndex& index, Findings& out) {
   const IntegerRange* range = integer_range(*dtype);
   if (range != nullptr && wraps(*range, from))
     return check_wrapped(index, call, is_cast, *range, out);
-  if (const bool is_few = is_cast && call.op == "aten::copy_" && from != to &&
-                          std::trunc(from) == to && element_count(call.operands.front()) < kFewest;
+  if (const bool is_few = is_cast && call.op == "aten::copy_" && !call.operands.empty() &&
+                          from != to && std::trunc(from) == to &&
+                          element_count(call.operands.front()) < kFewest;
       is_few) {
     if (const OpCall* division = quotient_written(index, call))
       return check_quotient(call, *division, out);
@@ -450,7 +451,7 @@ void check(const OpCall& call, const RunIndex& index, Findings& out) {
     const bool is_cut = is_cast && kIntegral.contains(*dtype) && !call.operands.empty() &&
                         call.operands.back().is_floating();
     const std::string why =
-        is_cut ? "integers hold no fractions: a cast cuts them off"
+        rounded == nullptr && is_cut ? "integers hold no fractions: a cast cuts them off"
         : rounded == nullptr
             ? fmt::format(
                   "{} has too few bits, or too small a range, for what it computes",

@@ -104,7 +104,7 @@ Details explain(const RunIndex& index, const JudgeOptions& options, const OpCall
   const CureProposer propose(index, options);
   // "total += loss": it began as Python's number, and has the dtype of what was added first.
   const bool begins_here =
-      made->site.line == call.site.line && call.operands.size() > 1 &&
+      made->site.line == call.site.line && call.operands.size() > 1 && !made->operands.empty() &&
       ops::parse_op_name(made->op).base == "add" &&
       (made->op != call.op || !made->operands.front().dtypes.within(kLowPrecision));
   if (auto cure = begins_here
@@ -136,7 +136,9 @@ std::optional<NewAverage> new_average(const RunIndex& index, const OpCall& call)
   const auto a = factor(call.operands[0]), b = factor(call.operands[1]);
   if (!a || !b || std::fabs(*a + *b - 1) > 1e-6) return std::nullopt;
   const OpCall& kept = *index.run().call(call.operands[*a < *b ? 1 : 0].origin);
-  return NewAverage{std::min(*a, *b), index.run().call(kept.operands.front().origin)};
+  return NewAverage{std::min(*a, *b), kept.operands.empty()
+                                          ? nullptr
+                                          : index.run().call(kept.operands.front().origin)};
 }
 
 // The average that is added to came from this line before, or what was computed of it in Float is

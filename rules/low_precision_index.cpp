@@ -80,7 +80,8 @@ std::optional<InexactValue> inexact_value(const OpCall& call, const Run& run) {
 // The op that casts the integers to the dtype of another operand, or nullptr.
 const OpCall* promoting(const RunIndex& index, const OpCall& cast) {
   const OpCall* outer = index.run().call(cast.parent);
-  if (outer == nullptr || index.has(*outer, ops::kCast) || ops::is_python(outer->op))
+  if (outer == nullptr || cast.operands.empty() || index.has(*outer, ops::kCast) ||
+      ops::is_python(outer->op))
     return nullptr;
   const bool has_other =
       std::any_of(outer->operands.begin(), outer->operands.end(),

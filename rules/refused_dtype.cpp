@@ -555,6 +555,19 @@ std::optional<Words> of_dtype_argument(const Refusal& refusal, const Judged& jud
   return words;
 }
 
+// The line has "label.item()", and not as the end of another name.
+bool reads_number(std::string_view line, std::string_view name) {
+  for (const char* method : {".item()", ".tolist()"}) {
+    const std::string read = fmt::format("{}{}", name, method);
+    for (size_t at = line.find(read); at != line.npos; at = line.find(read, at + 1)) {
+      const char before = at == 0 ? ' ' : line[at - 1];
+      if (!std::isalnum(static_cast<unsigned char>(before)) && before != '_' && before != '.')
+        return true;
+    }
+  }
+  return false;
+}
+
 // "list indices must be integers or slices, not float", where the line reads the number of a tensor
 // by name: ids[label.item()]. A float that no tensor gave is none of ours.
 std::optional<Words> of_index(const Refusal& refusal, const Judged& judged) {
@@ -568,9 +581,7 @@ std::optional<Words> of_index(const Refusal& refusal, const Judged& judged) {
     return std::nullopt;
   const std::string line = judged.propose.line_of(refusal.call);
   for (const Operand& read : refusal.call.operands) {
-    const bool is_read = line.find(read.name + ".item()") != line.npos ||
-                         line.find(read.name + ".tolist()") != line.npos;
-    if (!is_read || !read.is_floating()) continue;
+    if (!read.is_floating() || !reads_number(line, read.name)) continue;
     Words words{.message = fmt::format("{} is {}, and its number is used as an index", read.name,
                                        dtype_word(read)),
                 .why =

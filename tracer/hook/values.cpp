@@ -90,8 +90,7 @@ bool is_readable(const c10::TensorImpl* impl) {
 // How many numbers a tensor shows, each once, where these lie side by side: positions are expanded
 // to a batch. 0: they do not, or cannot be read.
 int64_t distinct_numbers(const c10::TensorImpl* impl) {
-  const bool is_here = impl->device().is_cpu() || keep_going::has_known_values(impl);
-  if (!is_plain(impl) || !is_here || !data_of(impl)) return 0;
+  if (!is_plain(impl) || !impl->device().is_cpu() || !data_of(impl)) return 0;
   std::vector<std::pair<int64_t, int64_t>> sizes;  // by stride
   for (int64_t i = 0; i < impl->dim(); ++i)
     if (impl->stride(i) != 0 && impl->size(i) > 1)
@@ -431,7 +430,7 @@ void look_at_conversion(const Frame& frame, c10::ArrayRef<const c10::IValue> inp
   look_for_imaginary(frame, source, target);
   if (!is_low_precision(target)) return;
   const bool is_floating = c10::isFloatingType(scalar_type(source));
-  const bool is_expanded = !is_floating && !is_readable(source);
+  const bool is_expanded = !is_floating && source->device().is_cpu() && !is_readable(source);
   const int64_t count = is_expanded ? distinct_numbers(source) : source->numel();
   const bool is_long = count > kMostIntegers;
   if (is_long && is_floating) return;
