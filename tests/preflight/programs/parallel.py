@@ -8,7 +8,7 @@ dist.init_process_group("nccl")
 torch.cuda.set_device(int(os.environ["LOCAL_RANK"]))
 gathered = [torch.zeros(2, dtype=torch.long, device="cuda") for _ in range(dist.get_world_size())]
 dist.all_gather(gathered, torch.tensor([3, 4], device="cuda"))
-print("gathered", [part.tolist() for part in gathered], flush=True)
+print(f"gathered {[part.tolist() for part in gathered]}", flush=True)  # in one piece, beside the other rank's
 model = torch.nn.Sequential(torch.nn.Linear(64, 64), torch.nn.ReLU(), torch.nn.Linear(64, 8)).cuda()
 model = torch.nn.parallel.DistributedDataParallel(model)
 optimizer = torch.optim.AdamW(model.parameters())
