@@ -343,22 +343,23 @@ bool Judge::is_as_it_was(const Run& run, const Finding& finding) const {
   return true;
 }
 
-// A line draws its random numbers in a dtype that it did not, as of weights that are made in Float
-// rather than in Double: from there on all that the program draws are others.
+// A line draws its random numbers in Double and did not, or the other way round, as of weights that
+// are made in Float: from there on all that the program draws are others. Half, BFloat16 and Float
+// are rounded of the same.
 static bool draws_others(const Run& run, const Run& than) {
   using Drawn = std::tuple<std::string, std::string, int>;  // op, line
-  std::map<Drawn, DtypeSet> dtypes;
-  const auto drawn_by = [](const OpCall& call) {
-    return Drawn{call.op, call.site.line.file, call.site.line.line};
+  const auto in_double = [](const Run& of) {
+    std::map<Drawn, bool> drawn;
+    for (const OpCall& call : of.calls)
+      if ((ops::facts_of(call.op) & ops::kDraws) != 0 && call.result_dtype())
+        drawn[{call.op, call.site.line.file, call.site.line.line}] |=
+            call.result_dtype() == Dtype::kDouble;
+    return drawn;
   };
-  const auto draws = [](const OpCall& call) {
-    return (ops::facts_of(call.op) & ops::kDraws) != 0 && call.result_dtype().has_value();
-  };
-  for (const OpCall& call : than.calls)
-    if (draws(call)) dtypes[drawn_by(call)] = dtypes[drawn_by(call)] | *call.result_dtype();
-  return std::any_of(run.calls.begin(), run.calls.end(), [&](const OpCall& call) {
-    const auto before = draws(call) ? dtypes.find(drawn_by(call)) : dtypes.end();
-    return before != dtypes.end() && !before->second.contains(*call.result_dtype());
+  const auto now = in_double(run), before = in_double(than);
+  return std::any_of(now.begin(), now.end(), [&](const auto& drawn) {
+    const auto was = before.find(drawn.first);
+    return was != before.end() && was->second != drawn.second;
   });
 }
 
