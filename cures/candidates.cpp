@@ -177,8 +177,11 @@ bool would_rather_read(const OpCall& call, const OpCall& origin, Dtype wanted) {
 }
 
 // Another line than the goal's reads it in the dtype that it has. zeros_like() takes whichever it
-// is.
+// is, and Long holds all integers.
 bool is_needed(const Run& run, const OpCall& origin, const Finding& goal, Dtype wanted) {
+  const bool are_integers =
+      wanted == Dtype::kLong && kIntegral.contains(origin.result_dtype().value_or(Dtype::kFloat));
+  if (are_integers) return false;
   if (was_lowered_for_others(run, origin, goal)) return true;
   const std::set<OpCallId> on_the_way = on_the_way_to(run, goal);
   return std::any_of(run.calls.begin(), run.calls.end(), [&](const OpCall& call) {

@@ -318,9 +318,9 @@ class Site:
                 positions.append(argument)
         names = call["arguments"]
         index = names.index(wanted) if wanted in names else len(names)
-        if call["op"] == "embedding":
+        if call["op"] == "embedding" and dotted(node.func) != f"{torch_name(self.source)}.embedding":  # which has the schema's order
             index = 0 if wanted == "indices" else len(positions)
-        is_sure = index == 0 or not any(op in call["op"] for op in self.tables["first_only"])
+        is_sure = index == 0 or call["op"] == "embedding" or not any(op in call["op"] for op in self.tables["first_only"])
         if not is_sure or index >= len(positions):
             return None
         element = element_index(call["operand"])

@@ -279,6 +279,14 @@ std::optional<Words> of_written(const Refusal& refusal, const Judged& judged) {
                          noun(*written), result),
       .odd = written->name};
   const auto own = written->dtypes.single();
+  const auto make = [&](const OpCall* maker) {
+    if (maker != nullptr) words.add(judged.propose.cast_result(*maker, refusal.named.front()));
+  };
+  // zeros_like() of integers, which no line asks for: what is added up there is no integer.
+  const OpCall* made = judged.index.run().call(written->origin);
+  const bool is_unasked = made != nullptr && judged.index.has(*made, ops::kFactory) &&
+                          written->dtypes.within(kIntegers) && made->scalar("dtype") == nullptr;
+  if (is_unasked) make(made);
   if (call.short_op().ends_with('_')) {
     const bool has_number = std::any_of(call.scalars.begin(), call.scalars.end(),
                                         [](const ScalarArgument& given) { return !given.dtype; });
@@ -299,7 +307,7 @@ std::optional<Words> of_written(const Refusal& refusal, const Judged& judged) {
     words.add(judged.propose.rewrite(call, *written->dtypes.single(), "floor", words.fix));
   }
   const OpCall* maker = judged.index.provenance().of(call, *written).maker;
-  if (maker != nullptr) words.add(judged.propose.cast_result(*maker, refusal.named.front()));
+  if (!is_unasked || maker != made) make(maker);
   return words;
 }
 

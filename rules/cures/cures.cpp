@@ -384,6 +384,11 @@ std::vector<Cure> CureProposer::cast_chooser(const OpCall& call, const Operand& 
   if (maker != nullptr && !(maker->site.line == call.site.line) && !is_learned(operand) &&
       !is_drawn)
     add(cast_result(*maker, dtype));
+  // The cat() or stack() of a batch, for all that reads the batch.
+  for (const ProvenanceStep& step : source.steps)
+    if (step.call != maker && step.from != nullptr && step.from->name.ends_with(']') &&
+        step.call->site.line.function != call.site.line.function)
+      add(cast_result(*step.call, dtype));
   add(cast_operand(call, operand, dtype, noun));
   return cures;
 }

@@ -334,6 +334,7 @@ class MixCures {
     const bool may_be_read_in_float =
         kLowPrecision.contains(wanted) && index_.has_parameters_in(call_.process, Dtype::kFloat);
     if (before != nullptr && before == source_.maker && !may_be_read_in_float) at_maker();
+    add(cast_raised_again(promotion, wanted));
     // What a library computed of its parameters no input of the module changes.
     if (!mix_.odd.is_computed || is_users_own(promotion.site)) {
       add(propose_.cast_operand(promotion, *source_.promoted_by, wanted,
@@ -351,6 +352,31 @@ class MixCures {
       if (rest != nullptr && rest->dtypes == DtypeSet(wanted))
         add(propose_.ask_otherwise(promotion, *rest));
     }
+  }
+
+  // More than one tensor of the line raises what it computes: "low + (high - low) * x". That is
+  // cast when it is computed.
+  std::optional<Cure> cast_raised_again(const OpCall& promotion, Dtype wanted) const {
+    const OpCall* last = &promotion;
+    bool is_again = false;
+    for (bool goes_on = true; goes_on;) {
+      goes_on = false;
+      for (const OpCallId id : index_.consumers(*last)) {
+        const OpCall& next = index_.run().calls[id - 1];
+        if (next.id < last->id || !(next.site.line == promotion.site.line) ||
+            next.result_dtype() != mix_.odd.dtype)
+          continue;
+        is_again |=
+            std::any_of(next.operands.begin(), next.operands.end(), [&](const Operand& operand) {
+              return operand.origin != last->id && operand.dtypes == DtypeSet(mix_.odd.dtype) &&
+                     operand.promotes() && !operand.is_wrapped_number;
+            });
+        last = &next;
+        goes_on = true;
+        break;
+      }
+    }
+    return is_again ? propose_.cast_result(*last, wanted) : std::nullopt;
   }
 
   // What one module computed and another, which its forward() calls, reads beside weights: the one

@@ -73,6 +73,11 @@ class WriteCureTest(unittest.TestCase):
         self.check("q.index_add_(0, i, k)", "q.index_add_(0, i, k.to(torch.float32))", op="index_add_", operand="source",
                    arguments=["self", "index", "source"])
 
+    def test_the_indices_of_both_embeddings(self):
+        ids = dict(op="embedding", operand="indices", arguments=["weight", "indices"], dtype="int64")
+        self.check("y = F.embedding(i, w)", "y = F.embedding(i.to(torch.int64), w)", **ids)
+        self.check("y = torch.embedding(w, i)", "y = torch.embedding(w, i.to(torch.int64))", **ids)
+
     def test_a_dtype_is_no_input(self):
         for given in ("torch.int16", "torch.short", "torch.float8_e4m3fn"):
             self.check(f"y = net({given}, x)", f"y = net({given}, x.to(torch.float32))", 2, "cast module input", module="net")

@@ -34,6 +34,10 @@ class WorkerBatch(TracedTest):
                       finding["why"])
         self.assertIn(maker["line"], [cure["line"] for cure in finding["cures"]])
 
+    def test_an_empty_batch_does_too(self):
+        maker = self.origin_of(self.finding_at("empty batch"), "Double")[-1]
+        self.assertEqual((maker["op"], maker["line"]), ("aten::zeros", line_of(PROGRAM, "made empty")))
+
     def test_what_the_program_made_does_not(self):
         finding = self.finding_at("own array")
         for link in self.origin_of(finding, "Double"):

@@ -96,11 +96,12 @@ inline bool converts_number(const OpInfo& op, const at::RecordFunction& fn) {
 }
 
 // set_(self, storage, …) of memory that a DataLoader's worker shares with us. Of our own memory
-// (torch.load in a dataset) LibTorch's allocator disposes.
+// (torch.load in a dataset) LibTorch's allocator disposes. No memory is shared for an empty tensor.
 bool is_from_worker(const ThreadState* state, const at::RecordFunction& fn) {
   if (state->data_depth == 0 || fn.inputs().size() < 2 || !fn.inputs()[1].isStorage()) return false;
   const c10::Storage storage = fn.inputs()[1].toStorage();
-  return storage.data_ptr().get_deleter() != c10::GetAllocator(c10::DeviceType::CPU)->raw_deleter();
+  return storage.nbytes() == 0 ||
+         storage.data_ptr().get_deleter() != c10::GetAllocator(c10::DeviceType::CPU)->raw_deleter();
 }
 
 // The user's own C++ runs in this op.

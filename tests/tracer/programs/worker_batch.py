@@ -21,6 +21,21 @@ for pixels, index in torch.utils.data.DataLoader(Samples(), batch_size=2, num_wo
         model(pixels)  # <- batch
     except RuntimeError as error:
         print("refused", error)
+
+class Shapes(Samples):
+    def __getitem__(self, index):
+        return index
+
+
+def empty(indices):
+    return torch.zeros(0, 5, dtype=torch.float64)  # <- made empty
+
+
+for nothing in torch.utils.data.DataLoader(Shapes(), batch_size=4, num_workers=1, collate_fn=empty):
+    try:
+        torch.mm(nothing, torch.ones(5, 2))  # <- empty batch
+    except RuntimeError as error:
+        print("refused", error)
 array = torch.from_numpy(np.ones((5, 4)))
 try:
     torch.mm(array, torch.ones(4, 2))  # <- own array
