@@ -114,15 +114,15 @@ const OpCall* origin_of(const Run& run, const Finding& goal, const Cure& cure) {
   return is_own ? origin : nullptr;
 }
 
-// What only hands it on to the goal, as the stack of a batch.
-std::set<OpCallId> on_the_way_to(const Run& run, const Finding& goal) {
-  std::set<OpCallId> calls;
+// The lines that only hand it on to the goal, as the stack of a batch.
+std::set<std::pair<std::string, int>> on_the_way_to(const Run& run, const Finding& goal) {
+  std::set<std::pair<std::string, int>> lines;
   const OpCall* reader = run.call(goal.call);
   const Operand* odd = reader == nullptr ? nullptr : reader->operand(goal.odd_operand);
-  if (odd == nullptr) return calls;
+  if (odd == nullptr) return lines;
   for (const ProvenanceStep& step : ProvenanceIndex(run).of(*reader, *odd).steps)
-    if (step.call != nullptr) calls.insert(step.call->id);
-  return calls;
+    if (step.call != nullptr) lines.emplace(step.call->site.line.file, step.call->site.line.line);
+  return lines;
 }
 
 bool reads_parameter(const OpCall& call) {
@@ -176,6 +176,14 @@ bool would_rather_read(const OpCall& call, const OpCall& origin, Dtype wanted) {
   return has_wanted;
 }
 
+// Its line makes tensors of several dtypes, as that of a helper for all of a batch.
+bool makes_several(const Run& run, const OpCall& origin) {
+  return std::any_of(run.calls.begin(), run.calls.end(), [&](const OpCall& call) {
+    return call.op == origin.op && call.site.line == origin.site.line && call.result_dtype() &&
+           call.result_dtype() != origin.result_dtype();
+  });
+}
+
 // Another line than the goal's reads it in the dtype that it has. zeros_like() takes whichever it
 // is, and Long holds all integers.
 bool is_needed(const Run& run, const OpCall& origin, const Finding& goal, Dtype wanted) {
@@ -183,12 +191,14 @@ bool is_needed(const Run& run, const OpCall& origin, const Finding& goal, Dtype 
       wanted == Dtype::kLong && kIntegral.contains(origin.result_dtype().value_or(Dtype::kFloat));
   if (are_integers) return false;
   if (was_lowered_for_others(run, origin, goal)) return true;
-  const std::set<OpCallId> on_the_way = on_the_way_to(run, goal);
+  if (makes_several(run, origin)) return true;
+  const auto on_the_way = on_the_way_to(run, goal);
   return std::any_of(run.calls.begin(), run.calls.end(), [&](const OpCall& call) {
     const auto reads = [&](const Operand& operand) { return operand.origin == origin.id; };
     return call.outcome == Outcome::kReturned && call.parent == kNoOpCall &&
            !ops::takes_no_values(call.op) && !(call.site.line == goal.site.line) &&
-           !(call.site.line == origin.site.line) && !on_the_way.contains(call.id) &&
+           !(call.site.line == origin.site.line) &&
+           !on_the_way.contains({call.site.line.file, call.site.line.line}) &&
            !is_double_for_this_alone(run, call, origin) &&
            !would_rather_read(call, origin, wanted) &&
            std::any_of(call.operands.begin(), call.operands.end(), reads);

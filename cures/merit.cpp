@@ -17,15 +17,15 @@ namespace dtypecheck::cures {
 bool Merit::operator<(const Merit& other) const {
   const auto order = [](const Merit& one) {
     return std::tuple(one.stops_steps, one.tier(), one.overrides, one.loses_steps, one.left,
-                      one.dead_or_doubled, one.literals, one.place, one.integers, one.in_libraries,
-                      one.left_costs, one.is_setting, one.edits);
+                      one.leaves_cause, one.dead_or_doubled, one.literals, one.place, one.integers,
+                      one.in_libraries, one.left_costs, one.is_setting, one.edits);
   };
   return order(*this) < order(other);
 }
 
 bool Merit::has_demerit() const {
-  return loses_steps || overrides || left > 0 || is_workaround() || dead_or_doubled > 0 ||
-         literals > 0 || place > 0 || integers > 0 || in_libraries > 0;
+  return loses_steps || overrides || left > 0 || leaves_cause || is_workaround() ||
+         dead_or_doubled > 0 || literals > 0 || place > 0 || integers > 0 || in_libraries > 0;
 }
 
 static bool multiplies(const OpCall& call) {

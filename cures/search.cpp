@@ -303,6 +303,7 @@ class Searcher {
     }
     if (judged.verdict == Verdict::kProven) {
       add_run(merit, *trial, low_before_, judge_, is_refused_);
+      merit.leaves_cause = Judge::leaves_cause(*first, *first_goal, next);
       const std::string costs = cost_words(merit);
       if (!costs.empty()) judged.words += "; " + costs;
     }

@@ -431,8 +431,10 @@ class Site:
                 return keyword.value
         if is_hidden or name == "offsets":
             return node.args[1] if len(node.args) > 1 and (len(given) == 2 or not is_hidden) else None
-        if name in ("input", "mat1", "self") and re.search("LSTM|GRU|RNN", module_class) and node.args:
+        if name in ("input", "mat1", "self") and re.search("LSTM|GRU|RNN|Loss$", module_class) and node.args:
             return node.args[0]
+        if name == "target" and module_class.endswith("Loss") and len(node.args) == 2:
+            return node.args[1]
         made = self.names_of_origin()
         keys = self.keys_given(made)
         found = [a for a in given if (isinstance(a, ast.Name) and a.id in made) or
@@ -613,6 +615,14 @@ class Site:
                                           "weight" not in path.rpartition(".")[2], path.count(".")))
         return [f"self.{best}.dtype" if not re.search(r"\d", best) else "next(self.parameters()).dtype"]
 
+    def read_elsewhere(self):
+        """"module.weight.dtype", which another function of the file reads of its own argument of that name."""
+        own = {n.arg for n in ast.walk(self.scope_of(self.statement)) if isinstance(n, ast.arg)}
+        if self.cure["dtype"] not in ("float16", "bfloat16"):
+            return []
+        return [dotted(n) for n in ast.walk(self.source.tree) if isinstance(n, ast.Attribute) and n.attr == "dtype" and
+                isinstance(n.value, ast.Attribute) and dotted(n).split(".")[0] in own - {"self"}]
+
     def has_value(self, name):
         """No branch of the function leaves the variable without one before the statement."""
         node = self.statement
@@ -675,7 +685,7 @@ class Site:
         """Where the line calls a module, or a method of it, and knows none of its weights by name: its own word for its dtype,
         where the file shows that it has one, as models of diffusers and transformers do, or the first parameter's."""
         node = self.module_call() if self.cure.get("meets_parameter") else None
-        if node is None or not is_name(node.func):
+        if node is None or not is_name(node.func) or self.cure["module_class"].endswith("Loss"):  # which has buffers alone
             return []
         is_method = last_part(node.func) not in self.cure["module"].split(".")
         name = self.source.text(node.func.value if is_method else node.func)
@@ -703,8 +713,17 @@ class Site:
         """"x.dtype" of zeros(x.shape, device=x.device): what gives a factory its shape or device may have the wanted dtype."""
         if not isinstance(made, ast.Call) or last_part(made.func) not in FACTORIES or not self.is_function(made):
             return []
-        return [f"{self.source.text(node.value)}.dtype" for node in ast.walk(made)
-                if isinstance(node, ast.Attribute) and node.attr in ("device", "shape", "size") and is_name(node.value)]
+        found = [f"{self.source.text(node.value)}.dtype" for node in ast.walk(made)
+                 if isinstance(node, ast.Attribute) and node.attr in ("device", "shape", "size") and is_name(node.value)]
+        has_own = any(isinstance(n, ast.Attribute) and dotted(n) == "self.dtype" for n in ast.walk(self.source.tree))
+        return [text for text in found if text != "self.dtype" or has_own]
+
+    def computed_of(self, made):
+        """"k.dtype" of f(k).half(): the one variable that a line which casts to 16 bits computes of had the dtype before, perhaps."""
+        if self.cure["dtype"] not in ("float16", "bfloat16") or not is_cast(made) or any(self.dtypes_named(made)):
+            return []
+        given = {n.id for call in calls_in(ast.walk(made.func.value)) for a in call.args for n in ast.walk(a) if isinstance(n, ast.Name)}
+        return [f"{name}.dtype" for name in given] if len(given) == 1 else []
 
     def dtype_texts(self, cast=None):
         """The ways to write the wanted dtype: (text, further edits). Without what is cast the place is another line, where
@@ -712,7 +731,7 @@ class Site:
         own = self.own_names()
         texts = [name for name, is_sure in own if is_sure] + ([] if cast is None else self.met_texts(cast)) + self.met_later()
         texts += self.names_that_ran() + [name for name, is_sure in own if not is_sure]
-        texts += self.own_parameters() + self.parameters_met() + self.shaped_by(cast)
+        texts += self.own_parameters() + self.read_elsewhere() + self.parameters_met() + self.shaped_by(cast) + self.computed_of(cast)
         name = torch_name(self.source)
         constant = (f"{name or 'torch'}.{self.cure['dtype']}", [] if name else [import_of_torch(self.source)])
         return [*((text, []) for text in dict.fromkeys(texts)), constant]

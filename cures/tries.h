@@ -43,18 +43,19 @@ struct Judgement {
 
 // What a maintainer would hold against a change, in the order in which changes are compared.
 struct Merit {
-  bool stops_steps = false;  // weights do not move, in a dtype that they did not have before
-  bool loses_steps = false;  // weights still do not move
-  double given_up = 0;       // share of what ran in 16 bits, in calls and bytes, and does no more
-  bool overrides = false;    // a dtype that a line asks for, or that was loaded
-  int left = 0;              // warnings of harm that it leaves
-  int dead_or_doubled = 0;   // see Demerits
-  int literals = 0;          // where a name in scope has the dtype
-  int place = 0;             // at the use where only the origin is wrong, or the other way round
-  int integers = 0;          // that may be cast with what is floating
-  int in_libraries = 0;      // edits of what is installed
-  int left_costs = 0;        // warnings of time and memory alone that it leaves
-  bool is_setting = false;   // in place of an edit that the program can keep
+  bool stops_steps = false;   // weights do not move, in a dtype that they did not have before
+  bool loses_steps = false;   // weights still do not move
+  double given_up = 0;        // share of what ran in 16 bits, in calls and bytes, and does no more
+  bool overrides = false;     // a dtype that a line asks for, or that was loaded
+  int left = 0;               // warnings of harm that it leaves
+  bool leaves_cause = false;  // a promotion that was to be cured still costs time
+  int dead_or_doubled = 0;    // see Demerits
+  int literals = 0;           // where a name in scope has the dtype
+  int place = 0;              // at the use where only the origin is wrong, or the other way round
+  int integers = 0;           // that may be cast with what is floating
+  int in_libraries = 0;       // edits of what is installed
+  int left_costs = 0;         // warnings of time and memory alone that it leaves
+  bool is_setting = false;    // in place of an edit that the program can keep
   int edits = 0;
 
   bool is_workaround() const { return given_up > 0.25; }

@@ -83,13 +83,16 @@ bool gives_infinity(const Run& run, const Finding& finding) {
                      [](const NonFinite& found) { return !found.is_nan; });
 }
 
+// What was an error for what came of it, a promotion that a layer refused, costs time alone.
+bool is_cost_of(const Finding& goal, const Finding& finding) {
+  return goal.severity == Severity::kError && finding.severity < Severity::kError &&
+         costs_only(finding);
+}
+
 // The goal itself, where a change has moved it too, or another of its kind beside it, which the
 // node had as well.
-bool is_still(const Node& node, const Finding& goal, const Node& next, const Finding& finding) {
-  // What was an error for what came of it, a promotion that a layer refused, costs time alone.
-  if (goal.severity == Severity::kError && finding.severity < Severity::kError &&
-      costs_only(finding))
-    return false;
+bool is_there_still(const Node& node, const Finding& goal, const Node& next,
+                    const Finding& finding) {
   const auto is_alike = [&](const Finding& one) {
     SourceLine moved = one.site.line;
     moved.line = line_in(next, node, moved);
@@ -105,6 +108,18 @@ bool is_still(const Node& node, const Finding& goal, const Node& next, const Fin
   if (!is_alike(goal) || is_there(goal)) return is_alike(goal);
   if (!is_edited(next, finding.site.line)) return false;
   return std::none_of(node.trial->findings.begin(), node.trial->findings.end(), is_there);
+}
+
+bool is_still(const Node& node, const Finding& goal, const Node& next, const Finding& finding) {
+  return !is_cost_of(goal, finding) && is_there_still(node, goal, next, finding);
+}
+
+// A cast to integers that the change wrote.
+bool is_its_own_cast(const Node& next, const Finding& finding) {
+  const OpCall* call = next.run().call(finding.call);
+  const auto dtype = call == nullptr ? std::nullopt : call->result_dtype();
+  return dtype && kIntegral.contains(*dtype) && (ops::facts_of(call->op) & ops::kCast) != 0 &&
+         is_edited(next, finding.site.line);
 }
 
 // The result has fewer digits than what it is computed of, or it is of unknown making.
@@ -230,6 +245,14 @@ bool Judge::came_with_data(const Run& run, const Finding& finding) const {
          });
 }
 
+bool Judge::leaves_cause(const Node& node, const Finding& goal, const Node& next) {
+  const auto& findings = next.trial->findings;
+  return std::any_of(findings.begin(), findings.end(), [&](const Finding& finding) {
+    return finding.severity >= Severity::kWarning && is_cost_of(goal, finding) &&
+           is_there_still(node, goal, next, finding);
+  });
+}
+
 const Finding* Judge::left_of(const Node& node, const Finding& goal, const Node& next) {
   const auto& findings = next.trial->findings;
   const auto left = std::find_if(findings.begin(), findings.end(), [&](const Finding& finding) {
@@ -273,10 +296,12 @@ Judgement Judge::judge(const Node& node, const Finding& goal, const Node& next, 
     if (is_setting && !makes_non_finite(finding) && harms && !finding.cures.empty())
       return {Verdict::kCures, Reason::kFurther, "then " + described(finding)};
     const bool is_there = was_reached(trial.recorded.run, finding);
-    if (finding.severity == Severity::kWarning && (is_as_it_was(trial.recorded.run, finding) ||
-                                                   stood_still_before(trial.recorded.run, finding)))
+    const bool is_own = is_its_own_cast(next, finding);
+    if (!is_own && finding.severity == Severity::kWarning &&
+        (is_as_it_was(trial.recorded.run, finding) ||
+         stood_still_before(trial.recorded.run, finding)))
       continue;
-    if (makes_non_finite(finding) || (finding.severity == Severity::kWarning && is_there))
+    if (makes_non_finite(finding) || is_own || (finding.severity == Severity::kWarning && is_there))
       return {Verdict::kRefuted, Reason::kWorse, "new finding: " + described(finding)};
   }
   if (error != nullptr) {

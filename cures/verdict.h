@@ -47,6 +47,8 @@ class Judge {
 
   // A NaN that no op made, which all runs were given.
   bool came_with_data(const Run& run, const Finding& finding) const;
+  // The goal was an error for what came of it, and costs time alone now.
+  static bool leaves_cause(const Node& node, const Finding& goal, const Node& next);
   // What is there again, or still, of the finding of the node; null where nothing is.
   static const Finding* left_of(const Node& node, const Finding& goal, const Node& next);
   // `next` is the node with the change.

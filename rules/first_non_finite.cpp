@@ -218,7 +218,8 @@ void report(const RunIndex& index, const First& first, Findings& out) {
     report_inf(index, first.inf, nan_of_inf ? first.nan : Event{}, first.is_drawn_by, out);
   if (first.nan) return report_nan(index, first.nan, nan_of_inf ? first.inf : Event{}, out);
   // Where an infinity was there before it, that is reported.
-  if (first.given_nan && !first.meant_nan && first.given_nan.is_before(first.inf))
+  if (first.given_nan && first.given_nan.is_before(first.meant_nan) &&
+      first.given_nan.is_before(first.inf))
     report_given(first.given_nan, out);
 }
 

@@ -38,7 +38,7 @@ struct Found {
 
 struct Seen {
   std::optional<Found> found;
-  bool has_origin = false;  // value checks tell where it began
+  bool has_origin = false;  // another finding tells where it began
   bool has_scaler = false;
   bool has_low = false;  // something was computed in 16 bits
 
@@ -129,10 +129,11 @@ std::optional<Reading> reading_of(const Run& run, const Losses& losses, const Op
   return std::nullopt;
 }
 
-void collect(const RunIndex& index, const Losses& losses, const OpCall& call, Seen& seen) {
+void collect(const RunIndex& index, const Losses& losses, const OpCall& call, const Findings& out,
+             Seen& seen) {
   const Run& run = index.run();
   seen.has_scaler |= index.has(call, ops::kScalesGradients);
-  seen.has_origin |= number_beyond(call) != nullptr;
+  seen.has_origin |= number_beyond(call) != nullptr && out.is_reported(call);
   seen.has_low |= call.result_dtype() && kLowPrecision.contains(*call.result_dtype());
   if (draws_by_non_finite(call) && seen.has_low)
     seen.take({&call, call.first_step, 0, What::kProbabilities});
@@ -140,7 +141,7 @@ void collect(const RunIndex& index, const Losses& losses, const OpCall& call, Se
     if (what.is_loss) {
       seen.take({&call, what.step, what.order, What::kLoss, what.is_nan});
     } else if (!what.is_read) {
-      seen.has_origin |= what.is_nan || what.operands_were_finite;
+      seen.has_origin |= (what.is_nan || what.operands_were_finite) && out.is_reported(call);
     } else if (!what.is_answer) {
       if (const auto reading = reading_of(run, losses, call))
         seen.take({reading->call, what.step, what.order, reading->what, what.is_nan, false, true});
@@ -195,7 +196,7 @@ void check_run(const RunIndex& index, Findings& out) {
   const Losses losses(index);
   std::map<uint32_t, Seen> processes;
   for (const OpCall& call : index.judged_calls())
-    collect(index, losses, call, processes[call.process]);
+    collect(index, losses, call, out, processes[call.process]);
   for (const auto& [process, seen] : processes) {
     if (!seen.found || seen.has_origin) continue;
     const Found& found = *seen.found;

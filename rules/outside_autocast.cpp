@@ -74,7 +74,12 @@ void note_refusal(const RunIndex& index, const JudgeOptions& options, const OpCa
   const Dtype low = (odd_is_low ? mix->odd : mix->other).dtype;
   if (wide.dtype != Dtype::kFloat || !kLowPrecision.contains(low)) return;
   if (wide.is_parameter() && !wide.operand->requires_grad) return;
-  if (index.provenance().of(call, *mix->odd.operand).promotion != nullptr) return;
+  const Provenance source = index.provenance().of(call, *mix->odd.operand);
+  // A line of the user's own raised it on the way: "x.to(scale.dtype)".
+  const bool is_raised = source.maker != nullptr && index.has(*source.maker, ops::kCast) &&
+                         source.maker->site.phase == Phase::kForward &&
+                         is_users_own(source.maker->site) && !odd_is_low;
+  if (source.promotion != nullptr || is_raised) return;
   // A moving average of weights is no layer: autocast leaves it as it is.
   const bool is_layer_of_model = !call.site.module.empty();
   if (!is_layer_of_model &&

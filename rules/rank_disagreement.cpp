@@ -1,10 +1,12 @@
 // Finds: a collective that ranks bring different dtypes to, and modules that compute in other
 // dtypes on one rank than on another.
 // Misses: what only some calls of a rank disagree in, since ranks may see different data: each rank
-// has to differ in all its calls of a place. Silent on what is sent from one rank to another, where
+// has to differ in all its calls of a place, or, of a collective, in how often it brings which
+// dtype. Silent on what is sent from one rank to another, where
 // each pair has its own dtype, and on a collective whose process group is not known: two groups may
 // well train in a dtype of their own.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <map>
@@ -35,6 +37,7 @@ std::vector<ProcessRange> makers_of(const OpCall& call) {
 struct Variant {
   const OpCall* call = nullptr;  // the first of them
   std::vector<ProcessRange> makers;
+  std::map<uint32_t, uint64_t> times;  // by process; what was merged is counted of the first
 
   size_t size() const {
     size_t processes = 0;
@@ -110,12 +113,40 @@ struct Disagreement {
   Difference what;
 };
 
-std::optional<Disagreement> disagreement(const Variants& variants) {
-  if (variants.size() < 2 || !are_apart(variants)) return std::nullopt;
-  const auto order = [](const auto& a, const auto& b) {
-    return std::pair(a.second.size(), b.second.makers.front().first) <
-           std::pair(b.second.size(), a.second.makers.front().first);
+// One process brings more of one dtype, the other more of another: whichever came first, two calls
+// that were one collective differ.
+bool differ_in_times(const Variants& variants, uint32_t a, uint32_t b) {
+  const auto is_more = [&](uint32_t one, uint32_t other) {
+    return std::any_of(variants.begin(), variants.end(), [&](const auto& variant) {
+      const auto& times = variant.second.times;
+      const auto own = times.find(one), its = times.find(other);
+      return own != times.end() && own->second > (its == times.end() ? 0 : its->second);
+    });
   };
+  return is_more(a, b) && is_more(b, a);
+}
+
+bool are_uneven(const Variants& variants) {
+  std::set<uint32_t> processes;
+  for (const auto& [dtypes, variant] : variants) {
+    if (!variant.call->made_by.empty() || !is_collective(variant.call->op)) return false;
+    for (const auto& [process, times] : variant.times) processes.insert(process);
+  }
+  return std::any_of(processes.begin(), processes.end(), [&](uint32_t one) {
+    return differ_in_times(variants, *processes.begin(), one);
+  });
+}
+
+std::optional<Disagreement> disagreement(const Variants& variants) {
+  if (variants.size() < 2 || !(are_apart(variants) || are_uneven(variants))) return std::nullopt;
+  const auto key = [](const auto& one) {  // of two that all ranks bring Double is the odd one
+    const auto& [dtypes, variant] = one;
+    const bool is_double = std::any_of(dtypes.begin(), dtypes.end(), [](const auto& operand) {
+      return DtypeSet::from_bits(operand.second).contains(Dtype::kDouble);
+    });
+    return std::tuple(variant.size(), -int64_t{variant.makers.front().first}, !is_double);
+  };
+  const auto order = [&](const auto& a, const auto& b) { return key(a) < key(b); };
   const auto odd = std::min_element(variants.begin(), variants.end(), order);
   const auto usual = std::max_element(variants.begin(), variants.end(), order);
   const auto what = difference(odd->first, usual->first);
@@ -139,6 +170,7 @@ class Ranks {
       if (dtypes.empty()) continue;
       Variant& variant = places_[place_of(call)][dtypes];
       if (variant.call == nullptr) variant.call = &call;
+      variant.times[call.process] += call.count;
       for (const ProcessRange& makers : makers_of(call)) add(variant.makers, makers);
     }
   }
@@ -169,6 +201,13 @@ class Ranks {
 };
 
 std::string sides(const Run& run, const Disagreement& found) {
+  if (overlap(found.odd->makers, found.usual->makers)) {
+    std::vector<std::string> by_rank;
+    for (const auto& [process, times] : found.odd->times)
+      by_rank.push_back(fmt::format("{} {} on {}", times, times == 1 ? "time" : "times",
+                                    ranks_text(run, {{.first = process, .last = process}})));
+    return fmt::format("{} {}", found.what.odd.to_string(), fmt::join(by_rank, ", "));
+  }
   return fmt::format("{} on {}, {} on {}", found.what.odd.to_string(),
                      ranks_text(run, found.odd->makers), found.what.usual.to_string(),
                      ranks_text(run, found.usual->makers));
@@ -266,6 +305,21 @@ op c10d::allreduce_ tensors=Float[4], -> Float[4] at train.py:30 group 0-1
 op c10d::allreduce_ tensors=Half[4], -> Half[4] at train.py:30 group 0-1
 process pid=2 rank=1
 op c10d::allreduce_ tensors=Half[4], -> Half[4] at train.py:30 group 0-1
+# One has reduced in Double twice and in Float once, the other in Float twice and in Double once.
+process pid=1 rank=0
+op c10d::allreduce_ tensors=Float[2], -> Float[2] at train.py:40 group 0-1
+op c10d::allreduce_ tensors=Double[2], -> Double[2] at train.py:40 count 2 group 0-1
+process pid=2 rank=1
+op c10d::allreduce_ tensors=Float[2], -> Float[2] at train.py:40 count 2 group 0-1
+op c10d::allreduce_ tensors=Double[2], -> Double[2] at train.py:40 group 0-1
+# EXPECT train.py:40: error: ranks bring different dtypes to allreduce_: Double 2 times on rank 0, 1 time on rank 1 [rank-disagreement]
+# One of them has ended before the last.
+process pid=1 rank=0
+op c10d::allreduce_ tensors=Float[2], -> Float[2] at train.py:50 count 2 group 0-1
+op c10d::allreduce_ tensors=Double[2], -> Double[2] at train.py:50 count 2 group 0-1
+process pid=2 rank=1
+op c10d::allreduce_ tensors=Float[2], -> Float[2] at train.py:50 count 2 group 0-1
+op c10d::allreduce_ tensors=Double[2], -> Double[2] at train.py:50 group 0-1
 )"},
     .check_run = check_run,
 };

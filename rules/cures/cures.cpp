@@ -239,8 +239,19 @@ std::vector<std::pair<const OpCall*, const Operand*>> CureProposer::arithmetic_b
 // The op alone comes last but one: what 16 bits lost before it, it does not get back.
 std::vector<Cure> CureProposer::raise_before(const OpCall& call, std::vector<Cure> alone) const {
   const auto way = arithmetic_before(call);
-  if (way.size() < 2) return alone;
   std::vector<Cure> all;
+  // Made in 16 bits by a line that says so, where no model is: first of all there.
+  const OpCall* made = way.empty() ? nullptr : index_.run().call(way.back().second->origin);
+  const auto dtype = made == nullptr ? std::nullopt : made->result_dtype();
+  const bool is_asked = dtype && index_.has(*made, ops::kFactory) &&
+                        made->scalar("dtype") != nullptr && kLowPrecision.contains(*dtype) &&
+                        !index_.has_parameters_in(call.process, *dtype);
+  if (auto cure = is_asked ? cast_result(*made, Dtype::kFloat) : std::nullopt)
+    all.push_back(*std::move(cure));
+  if (way.size() < 2) {
+    for (Cure& cure : alone) all.push_back(std::move(cure));
+    return all;
+  }
   const auto raise = [&](const auto& step) {
     const std::string noun = step.second->name == "self" ? "input" : step.second->name;
     if (auto cure = cast_operand(*step.first, *step.second, Dtype::kFloat, noun))
@@ -409,6 +420,23 @@ std::optional<Cure> CureProposer::cast_result(const OpCall& maker, Dtype dtype) 
                                                            : maker.short_op(),
                           dtype_name(dtype), at(maker.site.line));
   return cure;
+}
+
+std::optional<Cure> CureProposer::cast_giver(const OpCall& cast, Dtype dtype) const {
+  const bool is_given = index_.has(cast, ops::kCast) && is_users_own(cast.site) &&
+                        line_of(cast).find(".dtype") != std::string::npos;
+  if (!is_given) return std::nullopt;
+  for (const OpCall& beside : index_.run().calls) {
+    if (beside.process != cast.process || !(beside.site.line == cast.site.line)) continue;
+    for (const Operand& other : beside.operands) {
+      const OpCall* made = index_.run().call(other.origin);
+      const bool is_its = made != nullptr && index_.has(*made, ops::kFactory) &&
+                          other.dtypes.single() == cast.result_dtype() && !is_parameter(other) &&
+                          !(made->site.line == cast.site.line);
+      if (is_its) return cast_result(*made, dtype);
+    }
+  }
+  return std::nullopt;
 }
 
 std::vector<Cure> CureProposer::widen_written(const OpCall& copy) const {

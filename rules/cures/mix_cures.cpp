@@ -44,6 +44,7 @@ class MixCures {
     of_changed_parameter();
     of_parameter_in_double();
     of_attribute(call_, *mix_.odd.operand, /*is_sure=*/true);
+    of_half_beside_bfloat16();
     if (is_written(mix_.other)) {
       of_written();
     } else if (mix_.odd.is_parameter() && !mix_.odd.is_computed) {
@@ -54,6 +55,8 @@ class MixCures {
     cast_drawn();
     cast_all_odd();
     at_caller();
+    if (source_.maker != nullptr && !mix_.odd.is_parameter())
+      add(propose_.cast_giver(*source_.maker, mix_.other.dtype));
     if (mix_.odd.is_computed && !is_users_own(call_.site)) {
       open_autocast();
     } else {
@@ -155,6 +158,8 @@ class MixCures {
 
   // Float is what people want from a loss.
   void raise_to_float(const OpCall& loss) {
+    const OpCall* outer = index_.run().call(loss.parent);  // cross_entropy_loss of nll_loss
+    if (outer != nullptr && index_.has(*outer, ops::kLoss)) return raise_to_float(*outer);
     for (const Operand& operand : loss.operands) {
       const bool is_side = operand.dtypes.within(kLowPrecision) && !is_parameter(operand);
       if (is_side) add(propose_.cast_operand(loss, operand, Dtype::kFloat, noun_of(operand)));
@@ -213,6 +218,20 @@ class MixCures {
     cure.text = fmt::format("register {} as a buffer, which the casts of its module cast{}",
                             is_made_there ? "it" : "the " + noun_of(read), at(place.site.line));
     add(std::move(cure));
+  }
+
+  // Half and BFloat16 make Float of each other: where one of them is wanted, the other was made so.
+  void of_half_beside_bfloat16() {
+    const OpCall* joined = source_.maker;
+    if (joined == nullptr || mix_.odd.dtype != Dtype::kFloat || mix_.odd.is_parameter()) return;
+    for (const Operand& operand : joined->operands) {
+      const auto dtype = operand.dtypes.single();
+      const bool is_other = dtype && operand.promotes() && kLowPrecision.contains(*dtype) &&
+                            *dtype != mix_.other.dtype;
+      if (!is_other || !kLowPrecision.contains(mix_.other.dtype)) continue;
+      const OpCall* maker = index_.provenance().of(*joined, operand).maker;
+      if (maker != nullptr && maker != joined) add(propose_.cast_result(*maker, mix_.other.dtype));
+    }
   }
 
   void cast_side(const Side& side, Dtype dtype) {

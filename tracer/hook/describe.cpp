@@ -436,6 +436,27 @@ void free_describe() {
 
 void expect_room() { file_is_full.store(false); }
 
+// That of the operand in the widest floating dtype, which the result has as a rule, or this call.
+static uint32_t maker_of_result(const Frame& frame, c10::ArrayRef<const c10::IValue> inputs) {
+  const OpInfo& op = *frame.op;
+  const auto here = static_cast<uint32_t>(mix(frame.site, op.number)) | 1;
+  const bool asks = std::any_of(op.dtypes.begin(), op.dtypes.end(), [&](const Argument& argument) {
+    return inputs[argument.index].isInt();
+  });
+  if (op.converts || asks) return here;
+  uint32_t maker = 0;
+  int widest = -1;
+  for (const Argument& argument : op.tensors) {
+    const c10::TensorImpl* impl = plain_tensor_in(inputs[argument.index]);
+    if (!impl) continue;
+    const bool is_floating = impl->dtype().isScalarType() &&
+                             c10::isFloatingType(c10::typeMetaToScalarType(impl->dtype()));
+    const int width = is_floating ? static_cast<int>(impl->dtype().itemsize()) : 0;
+    if (width > widest) widest = width, maker = maker_of(impl);
+  }
+  return maker == 0 ? here : maker;
+}
+
 trace::SignatureRecord* describe(ThreadState* state, uint64_t key, const Frame& frame,
                                  const Frame* parent, c10::ArrayRef<const c10::IValue> inputs,
                                  const AutocastBits& autocast, bool inner) {
@@ -466,7 +487,9 @@ trace::SignatureRecord* describe(ThreadState* state, uint64_t key, const Frame& 
   description.is_cast = frame.op->converts;
   if (inner && parent && parent->signature) note_wrapper(parent->signature);
   trace::SignatureRecord* record = write_once(key, description);
-  return record ? record : lost();
+  if (!record) return lost();
+  maker_by(record->id).store(maker_of_result(frame, inputs), std::memory_order_relaxed);
+  return record;
 }
 
 void describe_results(ThreadState* state, trace::SignatureRecord* record,

@@ -89,6 +89,27 @@ inline uint32_t find_origin(const c10::TensorImpl* plain) {
                              dtype_of(plain));
 }
 
+// The place and op that gave a tensor its dtype, as far back as is known; 0 where nothing is. One
+// line that is given tensors which were made at different places is more than one signature.
+inline std::atomic<uint32_t>& maker_by(uint32_t signature) {
+  return tracer.makers[signature % (sizeof tracer.makers / sizeof *tracer.makers)];
+}
+// A plain one that has memory; of a list its first. Null where there is none.
+inline const c10::TensorImpl* plain_tensor_in(const c10::IValue& value) {
+  const c10::IValue* one = &value;
+  if (value.isList()) {
+    if (value.toListRef().empty()) return nullptr;
+    one = &value.toListRef()[0];
+  }
+  if (!one->isTensor()) return nullptr;
+  const c10::TensorImpl* impl = one->unsafeToTensorImpl();
+  return is_plain(impl) && impl->unsafe_storage() ? impl : nullptr;
+}
+inline uint32_t maker_of(const c10::TensorImpl* plain) {
+  const uint32_t origin = find_origin(plain);
+  return origin == 0 ? 0 : maker_by(origin).load(std::memory_order_relaxed);
+}
+
 // A record is in the hands of all threads: what changes after it was written does so atomically.
 inline bool has_flag(const trace::SignatureRecord* record, uint32_t flag) {
   return __atomic_load_n(&record->flags, __ATOMIC_RELAXED) & flag;

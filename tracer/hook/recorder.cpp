@@ -80,6 +80,15 @@ uint64_t mix_operands(uint64_t h, const OpInfo& op, c10::ArrayRef<const c10::IVa
   return h;
 }
 
+uint64_t mix_makers(uint64_t h, const OpInfo& op, c10::ArrayRef<const c10::IValue> inputs) {
+  const KeyArgument* argument = op.key_arguments;
+  for (const KeyArgument* end = argument + op.key_tensors; argument != end; ++argument) {
+    const c10::TensorImpl* impl = plain_tensor_in(inputs[argument->index]);
+    if (impl) h = mix(h, maker_of(impl));
+  }
+  return h;
+}
+
 inline const c10::StorageImpl* storage_of(const c10::IValue& value) {
   if (!value.isTensor()) return nullptr;
   return value.unsafeToTensorImpl()->unsafe_storage().unsafeGetStorageImpl();
@@ -231,6 +240,9 @@ inline uint64_t key_of(const Frame& frame, const Frame* parent,
       key, uint64_t{frame.site} << 32 | uint64_t{frame.phase} << 24 | autocast.word() << 1 | inner);
   key = mix_operands(key, op, inputs);
   if (op.is_keyed_further) key = mix_further(key, op, inputs);
+  if (frame.phase != static_cast<uint8_t>(Phase::kBackward) &&
+      frame.phase != static_cast<uint8_t>(Phase::kOptimizer))
+    key = mix_makers(key, op, inputs);
   // RAdam steps its averages and the weights by one op, at one line, in one dtype.
   if (frame.phase == static_cast<uint8_t>(Phase::kOptimizer) && writes_parameter(op, inputs))
     key = mix(key, kOfWeights);

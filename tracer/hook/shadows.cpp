@@ -173,10 +173,11 @@ Tensor in_double(const Tensor& tensor) {
 
 // How far numbers are from those that they should be.
 struct Distance {
-  double error = 0;     // of all, as a part of their size
-  double scale = 0;     // the largest that should be
-  double share = 0;     // of the numbers that are far, each
-  bool is_odd = false;  // one that should be infinite or NaN
+  double error = 0;       // of all, as a part of their size
+  double scale = 0;       // the largest that should be
+  double share = 0;       // of the numbers that are far, each
+  bool is_odd = false;    // one that should be infinite or NaN, and is not the same infinity
+  bool has_same = false;  // an infinity that should be one
   bool has_nan = false, has_inf = false;
   double from = 0, to = 0;  // where it is worst, or the first that is not finite
 };
@@ -188,7 +189,7 @@ Distance distance(const Tensor& actual, const Tensor& right) {
   Distance out;
   double size = 0, off = 0, worst = -1;
   for (int64_t i = 0; i < count; ++i) {
-    if (!std::isfinite(should[i])) out.is_odd = true;
+    if (!std::isfinite(should[i])) (is[i] == should[i] ? out.has_same : out.is_odd) = true;
     if (!std::isfinite(should[i]) || out.has_nan) continue;
     size += should[i] * should[i];
     out.scale = std::max(out.scale, std::fabs(should[i]));
@@ -541,7 +542,8 @@ bool is_by_rows(const ShadowCall& call) { return call.rows.count > 0; }
 void note_floats(ShadowCall& call, const Tensor& tensor, const Shadow* shadow, const Tensor& actual,
                  const Tensor& right) {
   const Distance found = distance(actual, right);
-  call.is_finite = call.is_finite && !found.is_odd && !found.has_nan && !found.has_inf;
+  call.is_finite =
+      call.is_finite && !found.is_odd && !found.has_same && !found.has_nan && !found.has_inf;
   call.has_nan = call.has_nan || found.has_nan || found.is_odd;
   call.scale = std::max(call.scale, found.scale);
   if (shadow && found.error >= call.error) call.rounded_at = shadow->rounded_at;
@@ -894,6 +896,13 @@ double least_off(Arrival arrival) {
   return arrival == Arrival::kLoss ? kLossOff : arrival == Arrival::kRead ? kNumberOff : INFINITY;
 }
 
+bool multiplies(const OpInfo& op) {
+  return (ops::facts_of(op.name) & (ops::kMultiplies | ops::kProduct)) != 0;
+}
+
+// For a product to be as far off as what it reads.
+bool is_far_off(double off) { return off >= kEndOff && !std::isinf(off); }
+
 // What is damaged of the tensors is reported as one that went there.
 void report_damaged(const OpInfo& op, c10::ArrayRef<const IValue> inputs, Arrival arrival,
                     uint32_t signature) {
@@ -905,7 +914,9 @@ void report_damaged(const OpInfo& op, c10::ArrayRef<const IValue> inputs, Arriva
     const Tensor part = is_shadowable(tensor) ? part_of(tensor) : Tensor();
     Shadow* shadow = part.defined() ? find_shadow(part) : nullptr;
     if (shadow) change(*shadow, [&] { shadow->off = off_of(*shadow, part); });
-    const Arrived arrived{arrival, found->second.off, signature};
+    Arrived arrived{arrival, found->second.off, signature};
+    if (arrival == Arrival::kLost && multiplies(op) && is_far_off(arrived.off))
+      arrived.as = Arrival::kProduct;
     if (!found->second.damages.empty())
       report(found->second.damages, arrived);
     else if (shadow && found->second.has_grown(least_off(arrival)))
@@ -914,14 +925,10 @@ void report_damaged(const OpInfo& op, c10::ArrayRef<const IValue> inputs, Arriva
   });
 }
 
-bool multiplies(const Frame& frame) {
-  return (ops::facts_of(frame.op->name) & (ops::kMultiplies | ops::kProduct)) != 0;
-}
-
 // What is off in the features that a model reads may be near again behind the weights of its first
 // steps, or of one input.
 void note_product(const Damages& damages, double off, const Frame& frame) {
-  if (!multiplies(frame) || !(off >= kEndOff) || std::isinf(off)) return;
+  if (!multiplies(*frame.op) || !is_far_off(off)) return;
   for (const auto& one : damages)
     if (one->product.signature == 0 && !one->is_of_float)
       one->product = {Arrival::kProduct, off, frame.signature->id};

@@ -55,6 +55,7 @@ struct Tracer {
   KeyedTable<uint32_t, 1 << 12> messages;    // (signature, message) pairs that were written
   KeyedTable<uint32_t, 1 << 14> parameters;  // storage of a parameter to its name
   Origins origins;
+  std::atomic<uint32_t> makers[1 << 16];  // by signature: describe.h, maker_of()
 
   uint32_t current_step() const {
     return forward_seen.load(std::memory_order_relaxed) ? step.load(std::memory_order_relaxed) + 1
