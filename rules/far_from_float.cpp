@@ -24,6 +24,7 @@ namespace dtypecheck::rules {
 namespace {
 
 constexpr double kWorthSaying = 0.05;  // of a number; the tracer compares whole tensors
+constexpr double kFarOff = 0.2;        // of a tensor: what a product makes of it is off as well
 constexpr double kMasked = -6e4;  // what is below, in Half, less something, is -inf, and as good
 
 constexpr size_t kFewest = 16;  // fewer are counters; of more a tracer says more
@@ -369,8 +370,9 @@ bool is_loaded(const RunIndex& index, const OpCall& copy) {
          is_users_own(copy.site) && !is_computed;
 }
 
-// What a layer of the model is given, by a line of the user's own that rounded numbers of which no
-// weight has made any: time steps, positions. Behind it 16 bits are of no use to anybody.
+// What a layer of the model is given, or a product inside of one, by a line of the user's own that
+// rounded numbers of which no weight has made any: time steps, positions, decays. Behind it 16 bits
+// are of no use to anybody.
 bool is_of_features(const RunIndex& index, const OpCall& call) {
   const Arrival arrival = call.inexact->arrival;
   const OpCall* layer = index.run().call(call.inexact->arrived_at);
@@ -387,7 +389,8 @@ bool is_of_features(const RunIndex& index, const OpCall& call) {
   if (makers.size() > kMaxFollowed ||
       std::any_of(makers.begin(), makers.end(), [&](auto* made) { return reads_weight(*made); }))
     return false;
-  return index.has(*layer, ops::kMultiplies | ops::kProduct) && reads_weight(*layer);
+  return index.has(*layer, ops::kMultiplies | ops::kProduct) &&
+         (reads_weight(*layer) || (call.inexact->off >= kFarOff && !layer->site.module.empty()));
 }
 
 Severity severity_of(const InexactValue& inexact, bool loses_loss) {

@@ -896,13 +896,6 @@ double least_off(Arrival arrival) {
   return arrival == Arrival::kLoss ? kLossOff : arrival == Arrival::kRead ? kNumberOff : INFINITY;
 }
 
-bool multiplies(const OpInfo& op) {
-  return (ops::facts_of(op.name) & (ops::kMultiplies | ops::kProduct)) != 0;
-}
-
-// For a product to be as far off as what it reads.
-bool is_far_off(double off) { return off >= kEndOff && !std::isinf(off); }
-
 // What is damaged of the tensors is reported as one that went there.
 void report_damaged(const OpInfo& op, c10::ArrayRef<const IValue> inputs, Arrival arrival,
                     uint32_t signature) {
@@ -914,9 +907,7 @@ void report_damaged(const OpInfo& op, c10::ArrayRef<const IValue> inputs, Arriva
     const Tensor part = is_shadowable(tensor) ? part_of(tensor) : Tensor();
     Shadow* shadow = part.defined() ? find_shadow(part) : nullptr;
     if (shadow) change(*shadow, [&] { shadow->off = off_of(*shadow, part); });
-    Arrived arrived{arrival, found->second.off, signature};
-    if (arrival == Arrival::kLost && multiplies(op) && is_far_off(arrived.off))
-      arrived.as = Arrival::kProduct;
+    const Arrived arrived{arrival, found->second.off, signature};
     if (!found->second.damages.empty())
       report(found->second.damages, arrived);
     else if (shadow && found->second.has_grown(least_off(arrival)))
@@ -925,10 +916,14 @@ void report_damaged(const OpInfo& op, c10::ArrayRef<const IValue> inputs, Arriva
   });
 }
 
+bool multiplies(const Frame& frame) {
+  return (ops::facts_of(frame.op->name) & (ops::kMultiplies | ops::kProduct)) != 0;
+}
+
 // What is off in the features that a model reads may be near again behind the weights of its first
 // steps, or of one input.
 void note_product(const Damages& damages, double off, const Frame& frame) {
-  if (!multiplies(*frame.op) || !is_far_off(off)) return;
+  if (!multiplies(frame) || !(off >= kEndOff) || std::isinf(off)) return;
   for (const auto& one : damages)
     if (one->product.signature == 0 && !one->is_of_float)
       one->product = {Arrival::kProduct, off, frame.signature->id};
