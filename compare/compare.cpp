@@ -124,6 +124,8 @@ class Comparer {
         out_.calls.push_back({.a = {}, .b = j});
     out_.alone_a = count_alone(a_, alignment_.to_b, false);
     out_.alone_b = count_alone(b_, alignment_.to_a, false);
+    out_.first_alone_a = first_alone(a_, alignment_.to_b);
+    out_.first_alone_b = first_alone(b_, alignment_.to_a);
     if (aligned == 0) {
       throw InputError(
           fmt::format("{} and {} have no op call in common: expected two runs of one "
@@ -221,6 +223,13 @@ class Comparer {
     return alone;
   }
 
+  std::optional<Divergence> first_alone(const Side& side, const std::vector<size_t>& to) const {
+    for (size_t i = 0; i < to.size(); ++i)
+      if (to[i] == kAlone && is_compared(side, i))
+        return place_of(side.process.calls[i], Cause::kBetween, 0, 0);
+    return std::nullopt;
+  }
+
   // How far apart the operands are.
   double compare(size_t i, size_t j) {
     const DigestedCall& a = a_.process.calls[i];
@@ -235,8 +244,8 @@ class Comparer {
       return most_apart(operands);
     }
     size_t at = 0;
-    // Older traces have what was there.
-    const bool overwrites = ops::parse_op_name(a.op).base == "copy" && a.operands.size() == 2;
+    // What was there, as memory that nobody had written, is gone.
+    const bool overwrites = (ops::facts_of(a.op) & ops::kOverwrites) != 0;
     for (size_t k = 0; k < a.operands.size(); ++k) {
       if (a.operands[k] == 0 || b.operands[k] == 0) continue;
       if (overwrites && k == 0) {
@@ -373,7 +382,7 @@ class Comparer {
       }
     }
     for (size_t k = out_.places.size(); k-- > 0;) {
-      if (!makes_none[place_calls_[k]]) continue;
+      if (!makes_none[place_calls_[k]] || writes_state(calls[place_calls_[k]])) continue;
       out_.places.erase(out_.places.begin() + static_cast<std::ptrdiff_t>(k));
       for (Pair& pair : out_.calls)
         if (pair.a == place_calls_[k]) pair.verdict = Pair::Verdict::kAgrees;
@@ -381,12 +390,22 @@ class Comparer {
     }
     Inputs& inputs = out_.inputs;
     for (const GivenApart& given : given_apart_) {
-      if (uses[given.index] || inputs.tensors_apart++ > 0) continue;
+      // What a program keeps from step to step, a hidden state say, is apart for what was before.
+      const bool is_of_before =
+          std::any_of(out_.places.begin(), out_.places.end(),
+                      [&](const Divergence& place) { return place.step < given.call->step; });
+      if (uses[given.index] || is_of_before || inputs.tensors_apart++ > 0) continue;
       inputs.where = given.call->op;
       inputs.site = given.call->site;
       inputs.step = given.call->step;
       inputs.is_table = given.is_table;
     }
+  }
+
+  // An optimizer's average, which the first step divides by what it was begun with, and later ones
+  // do not.
+  static bool writes_state(const DigestedCall& call) {
+    return call.site.phase == Phase::kOptimizer && ops::parse_op_name(call.op).in_place;
   }
 
   bool is_other_gradient(size_t call, uint32_t index) const {
@@ -689,12 +708,23 @@ static DigestedProcess whole(const std::vector<DigestedProcess>& processes,
   return put_together(ranks);
 }
 
+// What a recurrent layer of oneDNN keeps for its backward pass is memory that it does not write in
+// full: the last that the one is given.
+static void leave_out_workspaces(DigestedProcess& process) {
+  for (const DigestedCall& call : process.calls)
+    if (call.op == "aten::mkldnn_rnn_layer_backward" && !call.operands.empty() &&
+        call.operands.back() != 0)
+      process.digests[call.operands.back() - 1].is_unknown = true;
+}
+
 Comparison compare_values(const std::vector<DigestedProcess>& a,
                           const std::vector<DigestedProcess>& b, const std::string& name_a,
                           const std::string& name_b) {
   Comparison comparison;
   DigestedProcess first = whole(a, b, name_a, comparison);
   DigestedProcess other = whole(b, a, name_b, comparison);
+  leave_out_workspaces(first);
+  leave_out_workspaces(other);
   unify_names(first, other);
   comparison.file_a = first.file;
   comparison.file_b = other.file;

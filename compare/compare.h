@@ -80,7 +80,8 @@ struct Comparison {
   size_t agree = 0;         // op calls
   size_t not_judged = 0;    // aligned, but nothing can be said
   size_t alone_a = 0, alone_b = 0;
-  size_t left_out = 0;  // tensors without a digest
+  std::optional<Divergence> first_alone_a, first_alone_b;  // their ops and places
+  size_t left_out = 0;                                     // tensors without a digest
   std::vector<std::string> notes;
   std::vector<Drift> drifts_a, drifts_b;  // among the ranks of each run
   std::optional<Bisection> bisection;     // where it was asked for

@@ -87,6 +87,9 @@ double condition(std::string_view base, uint64_t facts, const std::vector<Operan
   if (is_one_of(base, kExponentials)) return 1 + biggest;
   if (base == "pow" && operands.size() > 1) return std::max(1.0, largest(operands[1]));
   if (is_one_of(base, kLogarithms) || facts & ops::kLoss) return ratio(2 * (1 + biggest), out);
+  // What is added is a product, of which no factor's size says how much of it cancels.
+  if ((base == "addcmul" || base == "addcdiv") && !operands.empty())
+    return ratio(2 * size(operands[0]), out);
   if (base == "sum") return ratio(std::sqrt(count) * most, out);
   if (is_one_of(base, kProducts)) return 1;
   return ratio(2 * most, out);

@@ -130,7 +130,11 @@ DigestedProcess put_together(const std::map<int, const DigestedProcess*>& ranks)
         const uint32_t index = (first.calls[call].*list)[k];
         if (done.contains(index)) continue;
         const Parts parts = parts_of(call, k, list);
-        if (parts.size() != ranks.size()) continue;
+        if (parts.size() != ranks.size()) {
+          Digest& alone = all.digests[index - 1];  // a rank's own number says nothing of the others
+          alone.is_unknown = alone.is_unknown || alone.count <= 1;
+          continue;
+        }
         done.insert(index);
         const Parts once = without_copies(parts);
         if (once.size() > 1 || is_partial(*once.front()))

@@ -241,6 +241,15 @@ std::string to_text(const Comparison& comparison, const std::string& name_a,
     text += fmt::format(", {} only in {}, {} only in {}", comparison.alone_a, name_a,
                         comparison.alone_b, name_b);
   text += '\n';
+  const auto add_first = [&](const std::optional<Divergence>& alone, const std::string& name) {
+    if (alone)
+      text += fmt::format("first only in {}: {}  {}\n", name, printable(alone->op),
+                          where(alone->site, alone->step));
+  };
+  if (comparison.places.empty()) {
+    add_first(comparison.first_alone_a, name_a);
+    add_first(comparison.first_alone_b, name_b);
+  }
   if (comparison.left_out > 0)
     text += fmt::format("{} without a digest: only strided tensors have one\n",
                         counted(comparison.left_out, "tensor pair"));

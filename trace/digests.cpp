@@ -135,6 +135,9 @@ DigestedProcess read_digest_bytes(const void* data, size_t size_bytes, const std
   const trace::TraceRecords records = trace::find_records(bytes, header, damage);
   trace::StringTable strings(bytes, records, damage);
   trace::SiteTable sites(bytes, records, strings, damage, symbolizer);
+  Process facts = trace::process_of(header, name);  // a program may have started its ranks itself
+  trace::read_facts(bytes, records, strings, damage, facts);
+  process.rank = facts.rank;
   trace::DigestReader(bytes, records, strings, sites, damage, process).read();
   process.damaged = damage.to_string();
   return process;

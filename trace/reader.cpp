@@ -17,7 +17,6 @@
 
 namespace dtypecheck {
 namespace trace {
-namespace {
 
 void read_facts(const TraceBytes& bytes, const TraceRecords& records, StringTable& strings,
                 Damage& damage, Process& process) {
@@ -32,6 +31,8 @@ void read_facts(const TraceBytes& bytes, const TraceRecords& records, StringTabl
   }
   take_facts(process);
 }
+
+namespace {
 
 // The processes of a merged trace, with their facts.
 std::vector<Process> read_processes(const TraceBytes& bytes, const TraceRecords& records,

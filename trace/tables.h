@@ -40,6 +40,10 @@ class StringTable {
   Damage& damage_;
 };
 
+// The facts of a process, of a trace that is not merged.
+void read_facts(const TraceBytes& bytes, const TraceRecords& records, StringTable& strings,
+                Damage& damage, Process& process);
+
 class SiteTable {
  public:
   SiteTable(const TraceBytes& bytes, const TraceRecords& records, StringTable& strings,
