@@ -406,15 +406,92 @@ TEST_CASE("what one run keeps in a lower dtype is where its rounding comes from"
   CHECK(compared(run(1, Dtype::kFloat), run(1, Dtype::kBFloat16)).rounding.empty());
 }
 
-TEST_CASE("what copy_ overwrites is no operand") {
-  const auto run = [](double before, double after) {
-    DigestedProcess process = chain({{"aten::copy_", {after, 2, 3, 4}}});
+TEST_CASE("what an op overwrites is no operand") {
+  const auto run = [](double before, double after, const char* op = "aten::copy_") {
+    DigestedProcess process = chain({{op, {after, 2, 3, 4}}});
     process.digests.push_back(digest_of({before, 2, 3, 4}));
     process.calls[0].operands = {3, 1};
     return process;
   };
   CHECK_FALSE(compared(run(7, 1), run(70, 1)).is_apart());
   CHECK(compared(run(7, 1), run(70, 1.1)).places.size() == 1);
+  // What comes of it is judged, though there was other memory.
+  const auto masked = [](double before, double after) {
+    DigestedProcess process =
+        chain({{"aten::bernoulli_", {1, 0, 1, 1}}, {"aten::mul", {after, 2, 3, 4}}});
+    process.digests[0] = digest_of({before, 2, 3, 4});
+    return process;
+  };
+  CHECK_FALSE(compared(masked(7, 1), masked(7e30, 1)).is_apart());
+  REQUIRE(compared(masked(7, 1), masked(7e30, 1.1)).places.size() == 1);
+}
+
+TEST_CASE("what oneDNN's recurrent layer keeps for its backward pass is no difference") {
+  const auto run = [](double workspace, const char* op, double result) {
+    DigestedProcess process = chain({{op, {1, 2, 3, 4}}, {"aten::mul", {result, 2, 3, 4}}});
+    process.digests.push_back(digest_of({workspace, 2, 3, 4}));
+    process.calls[0].operands.push_back(4);
+    for (DigestedCall& call : process.calls) call.site.phase = Phase::kBackward;
+    return process;
+  };
+  const char* const layer = "aten::mkldnn_rnn_layer_backward";
+  CHECK_FALSE(compared(run(7, layer, 1), run(7e30, layer, 1)).is_apart());
+  CHECK(compared(run(7, layer, 1), run(7e30, layer, 1.5)).places.size() == 1);
+  CHECK(compared(run(7, "aten::other_backward", 1), run(7e30, "aten::other_backward", 1.5))
+            .places.empty());
+}
+
+TEST_CASE("a state of a later step is no input where an op was apart before it") {
+  const auto run = [](double slope, double state) {
+    DigestedProcess process = chain({{"aten::leaky_relu", {slope, 2, 3, 4}}});
+    process.digests.push_back(digest_of({state, 2, 3, 4}));
+    process.digests.push_back(digest_of({5 * state, 6, 7, 8}));
+    process.calls.push_back(process.calls[0]);
+    process.calls[1].step = 2;
+    process.calls[1].op = "aten::lstm";
+    process.calls[1].operands = {3};
+    process.calls[1].results = {4};
+    return process;
+  };
+  const Comparison comparison = compared(run(1, 1), run(1.1, 1.5));
+  CHECK(comparison.inputs.agree());
+  REQUIRE_FALSE(comparison.places.empty());
+  CHECK(comparison.places[0].op == "aten::leaky_relu");
+  CHECK(compared(run(1, 1), run(1, 1.5)).inputs.tensors_apart == 1);
+}
+
+TEST_CASE("an optimizer's average that its first step divides away is named") {
+  const auto run = [](double average, Phase phase) {
+    DigestedProcess process =
+        chain({{"aten::addcmul_", {average, 2, 3, 4}}, {"aten::div", {1, 2, 3, 4}}});
+    for (DigestedCall& call : process.calls) call.site.phase = phase;
+    return process;
+  };
+  CHECK(compared(run(1, Phase::kOptimizer), run(1.5, Phase::kOptimizer)).places.size() == 1);
+  CHECK(compared(run(1, Phase::kForward), run(1.5, Phase::kForward)).places.empty());
+}
+
+TEST_CASE("a product that is added is large as the sum is") {
+  const Digest sum = digest_of({1e-10, 1e-10}), factor = digest_of({1e-4, 1e-4}),
+               none = digest_of({0, 0});
+  const auto expected_of = [&](const Digest& before) {
+    return expected_distance("aten::addcmul_", Phase::kOptimizer,
+                             {{&before, &before, 0}, {&factor, &factor, 0}, {&factor, &factor, 0}},
+                             sum, sum);
+  };
+  CHECK(expected_of(none) < 1e-5);
+  CHECK(expected_of(factor) > 0.1);  // what it is added to cancels
+}
+
+TEST_CASE("the first op calls that one run has alone are told where nothing is named") {
+  const DigestedProcess with = chain({{"aten::exp", {1, 2, 3, 4}}, {"aten::neg", {1, 2, 3, 4}}}),
+                        without = chain({{"aten::exp", {1, 2, 3, 4}}});
+  const Comparison comparison = compared(without, with);
+  CHECK_FALSE(comparison.first_alone_a);
+  REQUIRE(comparison.first_alone_b);
+  CHECK(to_text(comparison, "a", "b", false)
+            .find("first only in b: aten::neg  net  forward, step 1\n") != std::string::npos);
+  CHECK(to_text(compared(with, with), "a", "b", false).find("first only") == std::string::npos);
 }
 
 TEST_CASE("a weight that one run casts is where its rounding comes from") {

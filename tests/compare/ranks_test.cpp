@@ -137,6 +137,16 @@ TEST_CASE("a sum that was not made yet, and what is one number on each rank, are
   }
 }
 
+TEST_CASE("a number that one rank alone has says nothing of the others") {
+  DigestedProcess first = run_of(0, {3, -4}, 1), other = run_of(1, {1, 2}, 1);
+  first.digests.push_back(digest_of({5}));
+  first.calls.push_back(
+      {.op = "aten::clone", .site = {.phase = Phase::kForward}, .step = 1, .operands = {6}});
+  const DigestedProcess all = put_together({{0, &first}, {1, &other}});
+  CHECK(all.digests[5].is_unknown);
+  CHECK_FALSE(all.digests[1].is_unknown);
+}
+
 TEST_CASE("ranks that are given the same batch have the gradients of one process") {
   DigestedProcess first = run_of(0, {3, -4}, 1), other = run_of(1, {3, -4}, 1);
   for (DigestedProcess* process : {&first, &other}) process->digests[1].parameter = "net.weight";

@@ -1068,6 +1068,20 @@ def waves_in_a_padded_field():
     return padded.abs().square().sum().double()
 
 
+@reported("far-from-float", "fkodom/yet-another-retnet#24")
+def decays_of_an_attention():
+    """0.998 is 1 in BFloat16, and 1 to the power of infinity is no mask."""
+    torch.manual_seed(10)
+    layer = torch.nn.Linear(8, 24)
+    query, key, value = layer(torch.randn(2, 32, 8)).chunk(3, dim=-1)
+    decays = 1 - torch.exp(torch.linspace(-3.5, -6.25, 4, dtype=in_mode(torch.bfloat16, torch.float32)))
+    places = torch.arange(32, dtype=decays.dtype)
+    distance = (places[:, None] - places[None]).masked_fill(torch.ones(32, 32, dtype=torch.bool).triu(1), float("inf"))
+    mask = (decays[:, None, None] ** distance).float()
+    scores = (query @ key.transpose(1, 2))[:, None] * mask
+    return (scores @ value[:, None]).detach().norm()
+
+
 @reported(None, "what is rounded, beside the same that another library rounded")
 def difference_from_another_library():
     torch.manual_seed(7)
