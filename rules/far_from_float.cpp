@@ -244,7 +244,19 @@ std::vector<Cure> moved(const RunIndex& index, const JudgeOptions& options, cons
       if (auto cure = kept_in(propose, call, dtype)) cures.push_back(*std::move(cure));
     return cures;
   }
-  if (rounded == nullptr) return propose.compute_in_float(call);
+  if (rounded == nullptr) {
+    std::vector<Cure> cures = propose.compute_in_float(call);
+    // Ids that are written into what a line makes in Float, and asks for no dtype.
+    const OpCall* made =
+        call.operands.empty() ? nullptr : index.provenance().of(call, call.operands.front()).maker;
+    const bool is_unasked = made != nullptr && index.has(*made, ops::kFactory) &&
+                            made->scalar("dtype") == nullptr &&
+                            made->result_dtype() == Dtype::kFloat;
+    auto widened =
+        cures.empty() && is_unasked ? propose.cast_result(*made, Dtype::kDouble) : std::nullopt;
+    if (widened) cures.push_back(*std::move(widened));
+    return cures;
+  }
   const Dtype source = source_of(*rounded);
   const bool is_constructed = propose.line_of(*rounded).find("Tensor(") != std::string::npos;
   if (kIntegral.contains(source) && is_constructed)
