@@ -73,6 +73,34 @@ class WriteCureTest(unittest.TestCase):
         self.check("q.index_add_(0, i, k)", "q.index_add_(0, i, k.to(torch.float32))", op="index_add_", operand="source",
                    arguments=["self", "index", "source"])
 
+    def test_names_of_16_bits_that_the_file_reads(self):
+        made = dict(op="ones_like", operand="", arguments=["self"], dtype="bfloat16", before="float32")
+        text = ("import torch\ndef create(module):\n    return Linear(dtype=module.weight.dtype)\n"
+                "def make(module, scale):\n    return torch.ones_like(scale)\n")
+        self.assertIn("ones_like(scale, dtype=module.weight.dtype)", self.ways(text, 5, "cast result", **made)[0])
+        self.assertNotIn("module.weight.dtype)\n    return torch", self.ways(text, 5, "cast result", **dict(made, dtype="float32"))[0])
+        other = self.ways(text.replace("make(module,", "make(layer,"), 5, "cast result", **made)[0]
+        self.assertIn("ones_like(scale, dtype=torch.bfloat16)", other)
+
+    def test_what_a_cast_to_16_bits_is_computed_of(self):
+        half = dict(op="_to_copy", operand="", arguments=["self"], dtype="bfloat16", before="float16")
+        self.assertEqual(self.ways("import torch\ny = f(k).half()\n", 2, "cast result", **half)[0], "import torch\ny = f(k).to(k.dtype)\n")
+        self.assertEqual(self.ways("import torch\ny = f(k, q).half()\n", 2, "cast result", **half)[0],
+                         "import torch\ny = f(k, q).bfloat16()\n")
+
+    def test_what_a_loss_is_given(self):
+        loss = dict(op="cross_entropy_loss", operand="self", arguments=["self", "target"], module="criterion", module_class="CrossEntropyLoss")
+        self.check("loss = criterion(f(x), y.view(-1))", "loss = criterion(f(x).to(torch.float32), y.view(-1))", 2, "cast module input", **loss)
+        self.refuse("", "import torch\nloss = net(f(x), y.view(-1))\n", 2, "cast module input",
+                    **dict(loss, module="net", module_class="Net"))
+
+    def test_a_shape_of_ones_own(self):
+        made = dict(op="zeros", operand="", arguments=[])
+        self.check("y = torch.zeros(3, device=self.device)", "y = torch.zeros(3, device=self.device, dtype=torch.float32)", 2,
+                   "cast result", **made)
+        own = "import torch\nz = self.dtype\ny = torch.zeros(3, device=self.device%s)\n"
+        self.assertEqual(self.ways(own % "", 3, "cast result", **made)[0], own % ", dtype=self.dtype")
+
     def test_the_indices_of_both_embeddings(self):
         ids = dict(op="embedding", operand="indices", arguments=["weight", "indices"], dtype="int64")
         self.check("y = F.embedding(i, w)", "y = F.embedding(i.to(torch.int64), w)", **ids)

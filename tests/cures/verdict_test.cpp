@@ -430,3 +430,50 @@ TEST_CASE("A finding with another cure is of another cause") {
   left.rule = "mixed-operands";
   CHECK_FALSE(has_further_cause(goal, left));
 }
+
+TEST_CASE("A cast of the change's own that cuts fractions off refutes it") {
+  const auto reason = [](int edited, Dtype dtype) {
+    Trial trial = ended({});
+    OpCall cast{.id = 1, .op = "aten::_to_copy"};
+    cast.site.line = {.file = "batch.py", .line = 58, .function = "mapping"};
+    cast.operands = {{.name = "self", .dtypes = Dtype::kFloat}};
+    cast.results = {{.dtypes = dtype}};
+    cast.outcome = Outcome::kReturned;
+    trial.recorded.run.calls = {cast};
+    trial.findings = {{.rule = "far-from-float",
+                       .severity = Severity::kWarning,
+                       .message = "-0.02 became 0 in a cast to Long",
+                       .call = 1}};
+    trial.findings.front().site = cast.site;
+    const Node node{.trial = std::make_shared<Trial>(ended({}, 1)), .program = {}};
+    Node next{.trial = std::make_shared<Trial>(trial), .program = {}};
+    next.patch.edits = {
+        {.file = "batch.py", .line = edited, .column = 1, .new_text = ".to(torch.int64)"}};
+    return Judge([] { return Trial(); }).judge(node, kGoal, next, /*is_setting=*/false).reason;
+  };
+  CHECK(reason(58, Dtype::kLong) == Reason::kWorse);
+  CHECK(reason(20, Dtype::kLong) == Reason::kEnd);  // the program's own
+  CHECK(reason(58, Dtype::kFloat) == Reason::kEnd);
+}
+
+TEST_CASE("A promotion that was an error for what came of it is left, or is not") {
+  const auto left = [](int line, Severity goal_severity) {
+    Finding goal{.rule = "silent-promotion", .severity = goal_severity, .message = "cat promotes"};
+    goal.site.line = {.file = "deepar.py", .line = 27, .function = "loss"};
+    Trial before = ended({}, 1), after = ended({});
+    before.findings = {goal};
+    goal.severity = Severity::kWarning;
+    goal.site.line.line = line;
+    after.findings = {goal};
+    const Node node{.trial = std::make_shared<Trial>(before), .program = {}};
+    const Node next{.trial = std::make_shared<Trial>(after), .program = {}};
+    return Judge::leaves_cause(node, before.findings.front(), next);
+  };
+  CHECK(left(27, Severity::kError));
+  CHECK_FALSE(left(90, Severity::kError));
+  CHECK_FALSE(left(27, Severity::kWarning));
+  Merit with_cause;
+  with_cause.leaves_cause = true;
+  CHECK(Merit() < with_cause);
+  CHECK(with_cause.has_demerit());
+}

@@ -41,6 +41,14 @@ class Origins(TracedTest):
         self.assertEqual((self.done.out, self.done.err), (self.untraced.out, self.untraced.err))
         self.assertIn("True from_numpy", self.done.out)
 
+    def test_one_line_that_is_given_tensors_of_two_makers(self):
+        for name, op in (("scores", "aten::randn"), ("labels", "aten::zeros")):
+            with self.subTest(name):
+                (maker,) = self.done.run.calls(id=self.origin_at("read " + name)["operands"][0]["origin_id"])
+                self.assertEqual((maker["op"], maker["line"]), (op, line_of("origins.py", name)))
+        counts = [call["count"] for call in self.done.run.calls(line=line_of("origins.py", "chosen"), op="aten::index")]
+        self.assertEqual(sorted(counts), [1, 2])  # what is computed of the scores has their maker
+
     def test_parameters(self):
         for name, line, op in (("step half", "half", "aten::_to_copy"),
                                ("step to", "to", "aten::_to_copy"),

@@ -29,6 +29,18 @@ def trained(module):
 first = torch.from_numpy(np.ones(2))  # <- first
 first + 1  # <- read first
 
+
+
+def chosen(tensor):
+    return tensor[torch.tensor([0, 1])]  # <- chosen
+
+
+scores = torch.randn(4)  # <- scores
+labels = torch.zeros(4)  # <- labels
+chosen(scores) + 1  # <- read scores
+chosen(labels) + 1  # <- read labels
+chosen(scores * 2) + 1
+
 half = nn.Linear(4, 4)
 half.half()  # <- half
 trained(half).step()  # <- step half
