@@ -136,8 +136,16 @@ static void add_operand(const Cure& cure, const Run& run, const OpCall& call, Js
   if (operand == nullptr && call.result_dtype())
     question["from"] = name_in_torch(*call.result_dtype());
   const OpCall* cast = operand == nullptr ? &call : run.call(operand->origin);
-  const bool is_cast = cast != nullptr && (ops::facts_of(cast->op) & ops::kCast) != 0 &&
-                       !cast->operands.empty() && cast->site.line == cure.where;
+  const auto casts_there = [&](const OpCall& one) {
+    return (ops::facts_of(one.op) & ops::kCast) != 0 && !one.operands.empty() &&
+           one.process == call.process && one.site.line == cure.where;
+  };
+  if (cure.kind == CureKind::kCastParameters ||
+      cure.kind == CureKind::kMasterWeights) {  // by any parameter of the module
+    const auto found = std::find_if(run.calls.begin(), run.calls.end(), casts_there);
+    cast = found == run.calls.end() ? nullptr : &*found;
+  }
+  const bool is_cast = cast != nullptr && casts_there(*cast);
   if (const auto was = is_cast ? cast->operands.back().dtypes.single() : std::nullopt)
     question["was"] = name_in_torch(*was);  // before the line cast it
   if (operand == nullptr) return;

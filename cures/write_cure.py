@@ -295,7 +295,7 @@ def cast_parameters(site):
             and (last_part(n.func.value) == parts[-1] or getattr(site.statement, "value", None) is n
                  and isinstance(site.statement, ast.Expr))]
     if here and len({site.chain_of(n) for n in here}) == 1:  # "net.up.double()"
-        return [[*site.cast(site.chain_of(here[0]), dtype, f".to({dtype})"), *more] for dtype, more in site.dtype_texts()]
+        return left_out(site, here) + [[*site.cast(site.chain_of(here[0]), dtype, f".to({dtype})"), *more] for dtype, more in site.dtype_texts()]
     if not module or (module[0].isupper() and len(parts) == 1):  # no variable held it: it is called by its class
         is_made = isinstance(site.statement, ast.Assign) and any(
             isinstance(n, ast.Call) and isinstance(n.func, ast.Attribute) and n.func.attr in CASTS
@@ -325,6 +325,17 @@ def cast_parameters(site):
     if not ways:
         raise Unplaced(f"no statement here makes or uses {module}")
     return ways
+
+
+def left_out(site, casts):
+    """"net.half()" of a module that has the wanted dtype before it, where other statements stand beside."""
+    statement, cast = site.statement, casts[0]
+    has_others = any(statement in block and len(block) > 1 for block in blocks(site.source.tree))
+    is_alone = isinstance(statement, ast.Expr) and statement.value is cast and is_name(cast.func.value) and not cast.args
+    if not is_alone or not has_others or cast.keywords or site.cure.get("was") != site.cure["dtype"]:
+        return []
+    require_own_lines(site.source, statement)
+    return [[(statement.lineno - 1, 0, statement.end_lineno, 0, "")]]
 
 
 def made_plain(site, cast):

@@ -101,6 +101,16 @@ class WriteCureTest(unittest.TestCase):
         own = "import torch\nz = self.dtype\ny = torch.zeros(3, device=self.device%s)\n"
         self.assertEqual(self.ways(own % "", 3, "cast result", **made)[0], own % ", dtype=self.dtype")
 
+    def test_a_cast_of_a_module_is_left_out(self):
+        cast = dict(op="linear", operand="model", arguments=["self"], module="model", was="float32")
+        text = "import torch\nif a:\n    log('x')\n    self.model.half()  # cast\n"
+        self.assertEqual(self.ways(text, 4, "cast parameters", **cast)[0], "import torch\nif a:\n    log('x')\n")
+        alone = text.replace("    log('x')\n", "")  # nothing would be left of the block
+        self.assertIn("self.model.float()", self.ways(alone, 3, "cast parameters", **cast)[0])
+        self.assertIn("self.model.float()", self.ways(text, 4, "cast parameters", **dict(cast, was="bfloat16"))[0])
+        moved = text.replace("half()", "to(device, torch.half)")
+        self.assertIn("to(device, torch.float32)", self.ways(moved, 4, "cast parameters", **cast)[0])
+
     def test_the_indices_of_both_embeddings(self):
         ids = dict(op="embedding", operand="indices", arguments=["weight", "indices"], dtype="int64")
         self.check("y = F.embedding(i, w)", "y = F.embedding(i.to(torch.int64), w)", **ids)
