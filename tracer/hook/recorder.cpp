@@ -2,7 +2,8 @@
 // 0.2 us for an op that is recorded in full, a tenth of that for a view.
 //
 // An op's signature is its name, the dtypes and backends of its tensors, the dtypes it was asked
-// for, the op it was called from, what autocast did, the phase and the site. A signature that was
+// for, the op it was called from, what autocast did, the phase and the site, and, where a program
+// decides about dtypes, the places that gave the tensors theirs. A signature that was
 // seen before costs a hash and a counter; a new one is written down by describe.cpp. Views and
 // nested allocations, most of all events, are dropped before any of that.
 #include "tracer/hook/recorder.h"
