@@ -164,8 +164,7 @@ const OpInfo* learn(const c10::FunctionSchema* schema, const char* text) {
   op->reads_results = op->converts || op->reduces;
   op->reads_number = op->name == "aten::_local_scalar_dense" && op->tensors.size() == 1;
   op->updates_scale = op->name == "aten::_amp_update_scale_";
-  op->joins = op->name == "aten::stack";
-  op->is_keyed_further = op->joins || op->converts || op->group_argument >= 0;
+  op->is_keyed_further = op->converts || op->group_argument >= 0;
   op->may_call_anything = op->name.rfind("aten::", 0) != 0;
   op->makes_garbage = (facts & ops::kUninitialized) != 0;
   op->is_loss = (facts & ops::kLoss) != 0;

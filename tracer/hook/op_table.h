@@ -57,10 +57,8 @@ struct alignas(64) OpInfo {
   bool is_loss = false;            // what it gives behind the loss has infinities by design
   bool reads_number = false;       // item(), bool(): what the program reads is looked at
   bool updates_scale = false;      // of a GradScaler, once a step
-  bool joins = false;              // stack: one line of a loader does it for all that a batch has
-  bool is_keyed_further =
-      false;  // that, a cast, or a collective with a process group: mix_further()
-  bool may_return_first = false;  // a result in the first tensor's storage is no new tensor
+  bool is_keyed_further = false;   // a cast, or a collective with a process group: mix_further()
+  bool may_return_first = false;   // a result in the first tensor's storage is no new tensor
   uint16_t argument_count = 0;
   uint16_t result_room = 0;
   uint16_t key_tensors = 0;                          // tensors and lists of them come first,

@@ -50,18 +50,9 @@ uint64_t mix_source(uint64_t h, const OpInfo& op, c10::ArrayRef<const c10::IValu
   return is_plain(source) ? mix(h, uint64_t(source->dim()) << 1 | is_leaf(source)) : h;
 }
 
-// default_collate stacks features and labels at one line: each has the origin that is its own.
-uint64_t mix_joined(uint64_t h, const OpInfo& op, c10::ArrayRef<const c10::IValue> inputs) {
-  const c10::IValue& list = inputs[op.tensors.front().index];
-  if (!list.isList() || list.toListRef().empty() || !list.toListRef()[0].isTensor()) return h;
-  const c10::TensorImpl* first = list.toListRef()[0].unsafeToTensorImpl();
-  return is_plain(first) ? mix(h, find_origin(first)) : h;
-}
-
 // One line may reduce over one process group after the other.
 uint64_t mix_further(uint64_t h, const OpInfo& op, c10::ArrayRef<const c10::IValue> inputs) {
   if (op.converts) return mix_source(h, op, inputs);
-  if (op.joins) return mix_joined(h, op, inputs);
   const c10::IValue& group = inputs[op.group_argument];
   if (group.isString()) return mix(h, fnv1a(group.toStringRef()));
   return mix(h, reinterpret_cast<uint64_t>(process_group_in(group)));
@@ -81,6 +72,7 @@ uint64_t mix_operands(uint64_t h, const OpInfo& op, c10::ArrayRef<const c10::IVa
   return h;
 }
 
+// default_collate stacks features and labels at one line: each has the origin that is its own.
 uint64_t mix_makers(uint64_t h, const OpInfo& op, c10::ArrayRef<const c10::IValue> inputs) {
   const KeyArgument* argument = op.key_arguments;
   for (const KeyArgument* end = argument + op.key_tensors; argument != end; ++argument) {
