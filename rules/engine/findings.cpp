@@ -8,6 +8,7 @@
 #include <tuple>
 #include <utility>
 
+#include "core/follow_links.h"
 #include "platform/hash.h"
 #include "platform/text.h"
 #include "rules/engine/caught_exception.h"
@@ -315,11 +316,32 @@ void Findings::relate(OpCallId reported, const OpCall& call) {
   about_.try_emplace(about_call(rule_, call.id), at->second);
 }
 
+static OpCallId outermost_of(const Run& run, const OpCall& call) {
+  OpCallId outermost = call.id;
+  follow_links(&call, [&](const OpCall& inner) {
+    outermost = inner.id;
+    return run.call(inner.parent);
+  });
+  return outermost;
+}
+
+// What an op repairs inside of it for one operand and for another is one refusal: an LSTM makes its
+// first states in the dtype of its input.
 void Findings::link_repairs() {
+  std::map<OpCallId, OpCallId> followed;
+  for (const OpCall& call : run_.calls)
+    if (call.follows != kNoOpCall && call.parent != kNoOpCall)
+      followed.try_emplace(outermost_of(run_, call), call.follows);
   for (size_t i = 0; i < findings_.size(); ++i) {
     const OpCall* call = run_.call(findings_[i].call);
-    if (call == nullptr || call->follows == kNoOpCall) continue;
-    for (const Rule* rule : all_rules()) links_.push_back({i, about_call(rule, call->follows)});
+    if (call == nullptr) continue;
+    const bool is_inner = call->parent != kNoOpCall && was_let_through(*call);
+    const auto beside = is_inner ? followed.find(outermost_of(run_, *call)) : followed.end();
+    const OpCallId follows = call->follows != kNoOpCall ? call->follows
+                             : beside != followed.end() ? beside->second
+                                                        : kNoOpCall;
+    if (follows == kNoOpCall) continue;
+    for (const Rule* rule : all_rules()) links_.push_back({i, about_call(rule, follows)});
   }
 }
 

@@ -182,6 +182,34 @@ TEST_CASE("a second repair of other operands is a cause of its own") {
   CHECK(findings[1].follows.empty());
 }
 
+TEST_CASE("what one op repairs inside of it for several operands is one refusal") {
+  const auto judge_states = [](const char* parent) {
+    const std::string layer =
+        "raised \"expected m1 and m2 to have the same dtype, but got: c10::Half != float\" "
+        "repaired "
+        "at a.py:3 in net (LSTM) phase forward step 1 ";
+    const std::string text =
+        "op aten::_to_copy self=Float[2,4] dtype:=Half -> Half[2,4] at a.py:1 id #1\n"
+        "op aten::zeros dtype:=Half -> Half[1,4] at a.py:2 id #2\n"
+        "op aten::mm self=Half[2,4]<#1 mat2=Float[4,4]%net.w -> Half[2,4] " +
+        layer +
+        "id #3\n"
+        "op aten::lstm input=Half[2,4]<#1 params=Float[4,4]%net.w -> Half[2,4] at a.py:4 id #4\n"
+        "op aten::mm self=Half[2,4]<#1 mat2=Float[4,4]%net.w -> Half[2,4] " +
+        layer +
+        "parent #4 follows #3 id #5\n"
+        "op aten::mm self=Half[1,4]<#2 mat2=Float[4,4]%net.v -> Half[1,4] " +
+        layer + parent + "id #6\n";
+    return judge_text(text);
+  };
+  const auto causes_of = [](const std::vector<Finding>& findings) {
+    return std::count_if(findings.begin(), findings.end(),
+                         [](const Finding& finding) { return finding.follows.empty(); });
+  };
+  CHECK(causes_of(judge_states("parent #4 ")) == 1);  // the states that an LSTM makes
+  CHECK(causes_of(judge_states("")) == 2);
+}
+
 TEST_CASE("what has no cause comes in order of severity, step and place") {
   const std::string inexact =
       "op aten::_to_copy self=Long[1] -> BFloat16[1] inexact 257 256 at a.py:1\n";
