@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cstdlib>
 #include <filesystem>
 #include <map>
@@ -115,11 +116,13 @@ class Parser {
   }
 
  private:
+  // For includes in brackets, too, though the job's own may be in quotes.
   static void add_folders_of(const ParseJob& other, ParseJob& job) {
     for (const std::string& folder : own_folders(other)) {
-      const std::vector<std::string> known = own_folders(job);
-      if (std::find(known.begin(), known.end(), folder) == known.end())
-        job.arguments.insert(job.arguments.end(), {"-I", folder});
+      const std::array<std::string, 2> words = {"-I", folder};
+      if (std::search(job.arguments.begin(), job.arguments.end(), words.begin(), words.end()) ==
+          job.arguments.end())
+        job.arguments.insert(job.arguments.end(), words.begin(), words.end());
     }
   }
 

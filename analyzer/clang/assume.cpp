@@ -123,7 +123,11 @@ bool assume_there(Dtypes& dtypes, const Expr* condition, bool truth) {
   bool is_there = true;
   const Expr* tensor = asked_for(condition, dtypes.context(), is_there);
   if (tensor == nullptr || !may_hold_tensor(tensor->getType())) return false;
-  if (truth != is_there) dtypes.state.set_absent(dtypes.tensor(tensor));
+  const int symbol = dtypes.tensor(tensor);
+  if (truth != is_there)
+    dtypes.state.set_absent(symbol);
+  else if (dtypes.state.is_left_out(symbol))
+    dtypes.state.dead = true;
   return true;
 }
 

@@ -185,36 +185,50 @@ int Dtypes::variable(const Expr* expr) {
   return symbol;
 }
 
-// pos = register_parameter("pos", torch::randn({64})) in a constructor: of the module's dtype, as
-// nothing in it names another.
-bool Dtypes::is_registered(const FieldDecl* field) const {
-  const auto [known, is_new] = registered_.try_emplace(field, false);
+// pos = register_parameter("pos", torch::randn({64})) in a constructor, or w = torch::ones({64});
+// register_parameter("w", w): of the module's dtype, where nothing names another.
+Dtypes::Registered Dtypes::registered(const FieldDecl* field) const {
+  const auto [known, is_new] = registered_.try_emplace(field, Registered::kNot);
   const auto* record = dyn_cast<CXXRecordDecl>(field->getParent());
   if (!is_new || record == nullptr) return known->second;
-  const auto registers = [&](const Expr* value) {
-    const auto member = member_call(stripped(value));
-    if (!member || member->name != "register_parameter") return false;
-    bool names_dtype = false;
-    for_each_expr(member->call, [&](const Expr* one) {
-      names_dtype = names_dtype || dtype_constant(one, context_).has_value();
-    });
-    return !names_dtype;
+  bool is_parameter = false, is_buffer = false, names_dtype = false;
+  const auto is_field = [&](const Expr* one) {
+    const auto* member = dyn_cast<MemberExpr>(stripped(one));
+    return member != nullptr && member->getMemberDecl() == field;
   };
-  bool is_parameter = false;
+  const auto look_at_call = [&](const Expr* one) {
+    const auto member = member_call(one);
+    is_parameter = is_parameter || (member && member->name == "register_parameter");
+    is_buffer = is_buffer || (member && member->name == "register_buffer");
+  };
+  const auto look_at_value = [&](const Expr* value) {
+    look_at_call(stripped(value));
+    for_each_expr(value, [&](const Expr* one) {
+      const bool is_named =
+          (isa<DeclRefExpr>(one) || isa<MemberExpr>(one)) && holds_dtype(one->getType());
+      names_dtype = names_dtype || is_named || dtype_constant(one, context_);
+    });
+  };
   for (const CXXConstructorDecl* made : record->ctors()) {
     const auto* body = dyn_cast_or_null<CXXConstructorDecl>(made->getDefinition());
     if (body == nullptr) continue;
-    for (const CXXCtorInitializer* init : body->inits())
-      is_parameter = is_parameter || (init->getAnyMember() == field && registers(init->getInit()));
+    for (const CXXCtorInitializer* init : body->inits()) {
+      if (init->getAnyMember() == field) look_at_value(init->getInit());
+    }
     for_each_expr(body->getBody(), [&](const Expr* one) {
+      const auto* call = dyn_cast<CallExpr>(one);
       const auto* set = dyn_cast<CXXOperatorCallExpr>(one);
-      if (set == nullptr || set->getOperator() != OO_Equal || set->getNumArgs() != 2) return;
-      const auto* to = dyn_cast<MemberExpr>(stripped(set->getArg(0)));
-      is_parameter = is_parameter ||
-                     (to != nullptr && to->getMemberDecl() == field && registers(set->getArg(1)));
+      const bool is_set = set != nullptr && set->getOperator() == OO_Equal &&
+                          set->getNumArgs() == 2 && is_field(set->getArg(0));
+      if (is_set) look_at_value(set->getArg(1));
+      if (call != nullptr && call->getNumArgs() > 1 && is_field(call->getArg(1)))
+        look_at_call(call);
     });
   }
-  return registered_[field] = is_parameter;
+  const bool is_of_module = is_parameter && !is_buffer && !names_dtype;
+  return registered_[field] = is_of_module                ? Registered::kAsModule
+                              : is_parameter || is_buffer ? Registered::kOther
+                                                          : Registered::kNot;
 }
 
 // fc->weight: of the layer's dtype.
@@ -222,7 +236,8 @@ int Dtypes::layer_parameter(const Expr* expr) const {
   const auto* member = dyn_cast<MemberExpr>(expr);
   if (member == nullptr || !is_tensor(member->getType())) return -1;
   const auto* field = dyn_cast<FieldDecl>(member->getMemberDecl());
-  if (field != nullptr && is_registered(field)) return module(member->getBase());
+  if (field != nullptr && registered(field) == Registered::kAsModule)
+    return module(member->getBase());
   const llvm::StringRef name = name_of(member->getMemberDecl()->getDeclName());
   const CXXRecordDecl* layer = held_module(member->getBase()->getType());
   const bool is_parameter = name.starts_with("weight") || name.starts_with("bias");
@@ -269,6 +284,9 @@ int Dtypes::field_at_entry(const MemberExpr* expr, const Key& key, int symbol) {
 void Dtypes::assign(const Expr* to, int symbol) {
   Key key;
   TensorSource source;
+  const auto* member = dyn_cast<MemberExpr>(stripped(to));
+  const auto* field = member == nullptr ? nullptr : dyn_cast<FieldDecl>(member->getMemberDecl());
+  if (field != nullptr && registered(field) == Registered::kAsModule) return;
   if (key_of(stripped(to), key, source))
     state.bind(key, symbol);
   else if (layer_parameter(stripped(to)) >= 0 &&
@@ -298,6 +316,10 @@ static const Expr* module_variable(const Expr* expr) {
     if (!passes) return expr;
     expr = stripped(op->getArg(0));
   }
+}
+
+bool Dtypes::names_module(const Expr* value, Key& key) const {
+  return is_module_or_holder(stripped(value)->getType()) && module_key(value, key);
 }
 
 bool Dtypes::module_key(const Expr* expr, Key& key) const {
@@ -879,7 +901,7 @@ void Dtypes::bind_argument(const ParmVarDecl* parameter, const Expr* argument) {
   const QualType type = parameter->getType();
   if (may_hold_tensor(argument->getType()) || may_hold_tensor(type)) {
     const int symbol = tensor(argument);
-    if (is_no_tensor(argument)) state.set_absent(symbol);
+    if (is_no_tensor(argument)) state.set_left_out(symbol);
     bind(parameter, symbol);
   } else if (is_tensor_list(type) && is_tensor_list(stripped(argument)->getType())) {
     bind(parameter, tensor(argument));  // check_all(tensors)

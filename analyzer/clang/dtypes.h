@@ -41,6 +41,18 @@ class Dtypes {
   void assign(const clang::Expr* to, int symbol);
   // The variable or field that holds a module, through pointers and holders.
   bool module_key(const clang::Expr* expr, Key& key) const;
+  // The same of a value that is one itself: in Net(config) a constructor of one argument is not
+  // looked through.
+  bool names_module(const clang::Expr* value, Key& key) const;
+  // The variable or field that an expression names.
+  bool object_key(const clang::Expr* expr, Key& key) const {
+    TensorSource source;
+    return key_of(expr, key, source);
+  }
+  // How a constructor registers a tensor of a module: as a parameter of the dtype that the module
+  // has, or as a buffer, or with a dtype of its own, which casts change too.
+  enum class Registered { kNot, kAsModule, kOther };
+  Registered registered(const clang::FieldDecl* field) const;
   // The symbol of the dtype of a module's parameters; -1: not known.
   int module(const clang::Expr* expr) const;
   // Another name of a module: a reference, a copy of its holder, a parameter. An empty key: of none
@@ -143,7 +155,6 @@ class Dtypes {
   int tensor_of(const clang::Expr* expr);
   int variable(const clang::Expr* expr);
   int layer_parameter(const clang::Expr* expr) const;
-  bool is_registered(const clang::FieldDecl* field) const;
   int global_tensor(const clang::Expr* expr, const Key& key);
   bool is_assigned(const clang::VarDecl* global);
   int method_result(const MemberCall& call);
@@ -167,7 +178,7 @@ class Dtypes {
   std::map<const clang::ValueDecl*, std::vector<int>> tuple_variables_;
   std::map<const clang::ValueDecl*, const clang::Expr*> named_;
   std::optional<std::set<const clang::Decl*>> assigned_;  // of the file
-  mutable std::map<const clang::FieldDecl*, bool> registered_;
+  mutable std::map<const clang::FieldDecl*, Registered> registered_;
   std::map<Place, Factory> factories_;
   int assumed_ = -1;
   DtypeSet default_ = Dtype::kFloat;

@@ -91,21 +91,9 @@ std::optional<Walk::Examples> Walk::examples_of_class(const CXXRecordDecl* datas
   const bool is_busy = llvm::is_contained(stack_, body);
   if (body == nullptr || !body->hasBody() || is_busy) return std::nullopt;
   const State before = dtypes_.state;
-  const auto* constructor =
-      made == nullptr
-          ? nullptr
-          : dyn_cast_or_null<CXXConstructorDecl>(made->getConstructor()->getDefinition());
-  dtypes_.state.enter_module({});
-  if (constructor != nullptr) {
-    for (unsigned i = 0; i < constructor->getNumParams() && i < made->getNumArgs(); ++i)
-      bind_parameter(constructor->getParamDecl(i), made->getArg(i));
-    for (const CXXCtorInitializer* init : constructor->inits()) {
-      if (!init->isAnyMemberInitializer() || !is_tensor(init->getAnyMember()->getType())) continue;
-      expr(init->getInit());
-      dtypes_.state.bind({nullptr, init->getAnyMember()}, dtypes_.tensor(init->getInit()));
-    }
-    run_body(constructor->getBody(), nullptr);
-  }
+  const Key object = {dataset};
+  if (made != nullptr) construct(object, made);
+  dtypes_.state.enter_object(object);
   stack_.push_back(body);
   calls_.emplace_back();
   stmt(body->getBody());
@@ -120,23 +108,6 @@ std::optional<Walk::Examples> Walk::examples_of_class(const CXXRecordDecl* datas
   }
   dtypes_.state = before;
   return examples;
-}
-
-// Without casts, copies and moves; unlike stripped() it stops at what is made of one argument.
-static const Expr* made_or_named(const Expr* expr) {
-  for (expr = expr->IgnoreImplicit();;) {
-    const Expr* inner = nullptr;
-    if (const auto* cast = dyn_cast<CXXFunctionalCastExpr>(expr)) inner = cast->getSubExpr();
-    if (const auto* paren = dyn_cast<ParenExpr>(expr)) inner = paren->getSubExpr();
-    const auto* made = dyn_cast<CXXConstructExpr>(expr);
-    if (made != nullptr && made->getConstructor()->isCopyOrMoveConstructor())
-      inner = made->getArg(0);
-    const auto* call = dyn_cast<CallExpr>(expr);
-    if (call != nullptr && (called_name(call) == "move" || called_name(call) == "forward"))
-      inner = call->getArg(0);
-    if (inner == nullptr) return expr;
-    expr = inner->IgnoreImplicit();
-  }
 }
 
 std::optional<Walk::Examples> Walk::examples_of(const Expr* expr) {

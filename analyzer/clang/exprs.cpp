@@ -81,6 +81,29 @@ const Expr* stripped(const Expr* expr) {
   }
 }
 
+const Expr* made_or_named(const Expr* expr) {
+  for (expr = expr->IgnoreImplicit();;) {
+    const Expr* inner = nullptr;
+    if (const auto* cast = dyn_cast<CXXFunctionalCastExpr>(expr)) inner = cast->getSubExpr();
+    if (const auto* paren = dyn_cast<ParenExpr>(expr)) inner = paren->getSubExpr();
+    const auto* made = dyn_cast<CXXConstructExpr>(expr);
+    if (made != nullptr && made->getConstructor()->isCopyOrMoveConstructor())
+      inner = made->getArg(0);
+    const auto* call = dyn_cast<CallExpr>(expr);
+    if (call != nullptr && (called_name(call) == "move" || called_name(call) == "forward"))
+      inner = call->getArg(0);
+    if (inner == nullptr) return expr;
+    expr = inner->IgnoreImplicit();
+  }
+}
+
+const Expr* registered_module(const CallExpr* call) {
+  const auto member = call == nullptr ? std::nullopt : member_call(call);
+  const llvm::StringRef name = member ? member->name : call == nullptr ? "" : called_name(call);
+  const bool registers = name == "register_module" || name == "replace_module";
+  return registers && call->getNumArgs() == 2 ? call->getArg(1) : nullptr;
+}
+
 static const CXXRecordDecl* record_of(QualType type) {
   if (type.isNull()) return nullptr;
   type = type.getNonReferenceType();

@@ -26,6 +26,11 @@ llvm::StringRef name_of(clang::DeclarationName name);
 // The expression without parentheses, casts, copies, moves and temporaries around it.
 const clang::Expr* stripped(const clang::Expr* expr);
 
+// Without casts, copies and moves; unlike stripped() it stops at what is made of one argument.
+const clang::Expr* made_or_named(const clang::Expr* expr);
+// register_module("fc", module), which gives back the module. Null: the call does something else.
+const clang::Expr* registered_module(const clang::CallExpr* call);
+
 // at::Tensor, what it derives from, and its stable-ABI sibling; seen through references.
 bool is_tensor(clang::QualType type);
 // at::Tensor, or an optional of one.

@@ -79,6 +79,11 @@ bool is_torchs_own(const CXXRecordDecl* record) {
   return llvm::StringRef(name).starts_with("torch::nn::");
 }
 
+bool is_list(const CXXRecordDecl* record) {
+  const llvm::StringRef name = record->getIdentifier() == nullptr ? "" : record->getName();
+  return is_torchs_own(record) && (name == "ModuleListImpl" || name == "SequentialImpl");
+}
+
 // The module that a call runs: net->forward(x), net(x).
 const Expr* module_that_runs(const CallExpr* call) {
   const auto* op = dyn_cast<CXXOperatorCallExpr>(call);
@@ -202,6 +207,21 @@ bool Walk::calls_other_module(const CallExpr* call, Key& module) const {
   return true;
 }
 
+// A cast of a module is one of what it registered of floating numbers, too. -1: to what is not
+// known.
+void Walk::cast_module(const Key& module, int symbol) {
+  State& state = dtypes_.state;
+  for (const auto& [key, held] : state.fields_of(module)) {
+    const auto* field = static_cast<const FieldDecl*>(static_cast<const Decl*>(key.back()));
+    if (!is_tensor(field->getType()) || !state.dtypes(held).intersects(kFloating | kComplex) ||
+        dtypes_.registered(field) == Dtypes::Registered::kNot)
+      continue;
+    const bool is_known = symbol >= 0 && state.dtypes(held).within(kFloating);
+    state.bind(key, is_known ? symbol : dtypes_.make(TensorSource::kMember, kAnyDtype));
+  }
+  state.cast_module(module, symbol);
+}
+
 // net->to(torch::kHalf)
 void Walk::module_cast(const CallExpr* call) {
   const auto member = member_call(call);
@@ -209,10 +229,10 @@ void Walk::module_cast(const CallExpr* call) {
   Key key;
   const int symbol = dtypes_.options_among(call, 0);
   if (symbol < 0 || !dtypes_.module_key(member->base, key)) return;
-  if (names_element(member->base)) return dtypes_.state.cast_module(key, -1);
+  if (names_element(member->base)) return cast_module(key, -1);
   const int own = dtypes_.make(TensorSource::kMade, dtypes_.state.dtypes(symbol));
   dtypes_.set_place(own, place_of(context_, call->getExprLoc()));
-  dtypes_.state.cast_module(key, own);
+  cast_module(key, own);
 }
 
 // torch::load(net, path), cast_all(net): whatever is given a module and is not seen may cast it,
@@ -231,7 +251,7 @@ void Walk::module_given(const CallExpr* call) {
   const auto given = [&](const Key& key) {
     const int known = dtypes_.state.module_at(key);
     const bool is_float = known >= 0 && dtypes_.state.dtypes(known) == DtypeSet(Dtype::kFloat);
-    dtypes_.state.cast_module(key, is_float ? dtypes_.state.entry_module() : -1);
+    cast_module(key, is_float ? dtypes_.state.entry_module() : -1);
   };
   const bool has_object = isa<CXXOperatorCallExpr>(call);
   for (unsigned i = has_object ? 1 : 0; i < call->getNumArgs(); ++i) {
@@ -275,7 +295,10 @@ int Walk::module_of(const Expr* expr) {
   const CXXRecordDecl* record = held_module(expr->getType());
   if (record == nullptr) return -1;
   Key key;
-  if (dtypes_.module_key(expr, key)) return dtypes_.state.module_at(key);
+  if (dtypes_.names_module(expr, key)) return dtypes_.state.module_at(key);
+  if (const auto* call = dyn_cast<CallExpr>(made_or_named(expr))) {
+    if (const Expr* module = registered_module(call)) return module_of(module);
+  }
   for (expr = expr->IgnoreImplicit();;) {
     if (const auto* cast = dyn_cast<CXXFunctionalCastExpr>(expr)) {
       expr = cast->getSubExpr()->IgnoreImplicit();
@@ -288,7 +311,7 @@ int Walk::module_of(const Expr* expr) {
     if (!passes) break;
     expr = made->getArg(0)->IgnoreImplicit();
   }
-  if (dtypes_.module_key(expr, key)) return dtypes_.state.module_at(key);
+  if (dtypes_.names_module(expr, key)) return dtypes_.state.module_at(key);
   if (const auto* call = dyn_cast<CallExpr>(expr)) {
     const auto returned = modules_.find(call);
     if (returned != modules_.end() && dtypes_.state.knows(returned->second))
@@ -320,28 +343,57 @@ void Walk::module_made(const VarDecl* variable) {
   Key from;
   const bool is_other_name = type->isReferenceType() || !is_module(type) || type->isPointerType();
   const Expr* value = stripped(variable->getInit());
-  const bool is_of_variable = !is_list_of(variable, value) && dtypes_.module_key(value, from);
+  const bool is_of_variable = !is_list_of(variable, value) && dtypes_.names_module(value, from);
   dtypes_.set_alias(variable, is_of_variable && is_other_name ? from : Key());
   const Key key = {variable->getCanonicalDecl()};
   if (is_of_variable)
     dtypes_.state.copy_module(from, key);
   else
-    dtypes_.state.cast_module(key, module_of(variable->getInit()));
+    module_set(key, variable->getInit());
 }
 
-void Walk::module_assigned(const Expr* to, const Expr* value) {
-  Key key, from;
-  if (!dtypes_.module_key(to, key)) return;
-  if (dtypes_.module_key(stripped(value), from))
-    dtypes_.state.copy_module(from, key);
-  else
-    dtypes_.state.cast_module(key, module_of(value));
+// A variable or field holds the module that an expression names, or makes: of what its constructor
+// casts that says the dtype.
+void Walk::module_set(const Key& module, const Expr* value) {
+  Key from;
+  if (const Expr* named = registered_module(dyn_cast<CallExpr>(made_or_named(value))))
+    return module_set(module, named);
+  if (dtypes_.names_module(value, from)) return dtypes_.state.copy_module(from, module);
+  const auto making = making_of(value);
+  if (making && making->given.empty() && is_list(making->record))
+    return dtypes_.state.empty_list(module);
+  dtypes_.state.cast_module(module, module_of(value));
+  if (!making || is_torchs_own(making->record) || is_jit(making->record)) return;
+  const bool casts = casts_itself(making->record);
+  const DtypeSet dtype = dtypes_.default_dtype();
+  if (casts && !dtype.empty())
+    dtypes_.state.cast_module(module, dtypes_.make(TensorSource::kMade, dtype));
+  if (!construct(module, value) && casts) dtypes_.state.cast_module(module, -1);
+}
+
+// layers->push_back(layer): a list of modules has the dtype of all that are in it.
+void Walk::module_added(const CallExpr* call) {
+  const auto member = member_call(call);
+  Key list;
+  if (!member || member->name != "push_back" || call->getNumArgs() == 0 ||
+      !is_module_or_holder(member->base->getType()) || !dtypes_.module_key(member->base, list))
+    return;
+  const Expr* value = call->getArg(call->getNumArgs() - 1);
+  if (!is_module_or_holder(value->getType())) return;
+  const Key added = {call};
+  module_set(added, value);
+  State& state = dtypes_.state;
+  const int before = state.module_at(list), after = state.module_at(added);
+  if (state.is_of_whole(list)) return state.copy_module(added, list);
+  const bool agrees = before >= 0 && after >= 0 && state.dtypes(before) == state.dtypes(after) &&
+                      !state.has_cast_part(added);
+  if (!agrees) state.cast_module(list, -1);
 }
 
 void Walk::module_bound(const ParmVarDecl* parameter, const Expr* argument) {
   if (!is_module_or_holder(parameter->getType())) return;
   Key key;
-  const bool is_known = dtypes_.module_key(stripped(argument), key);
+  const bool is_known = dtypes_.names_module(argument, key);
   // In a function of another object *this is that one.
   const bool is_of_this = is_known && key.front() == nullptr;
   dtypes_.set_alias(parameter, is_known && !is_of_this ? key : Key());

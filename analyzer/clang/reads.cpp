@@ -142,6 +142,7 @@ void Walk::leave_to_caller(Read& read, const Expr* tensor, QualType type) const 
       reference == nullptr ? nullptr : dyn_cast<ParmVarDecl>(reference->getDecl());
   if (parameter == nullptr || parameter->getDeclContext() != stack_.back()) return;
   const CallSite& site = call_sites_.back();
+  if (site.call == nullptr) return;
   const int at = static_cast<int>(parameter->getFunctionScopeIndex()) + site.first;
   if (at < 0 || at >= static_cast<int>(site.call->getNumArgs()) || site.place.line == 0) return;
   read.place = site.place;

@@ -69,32 +69,73 @@ std::map<const void*, int> State::variables() const {
   return found;
 }
 
-static bool is_part_of(const Key& part, const Key& whole) {
+bool State::is_part_of(const Key& part, const Key& whole) {
   return part.size() >= whole.size() && std::equal(whole.begin(), whole.end(), part.begin());
 }
 
-void State::copy_fields(const Key& from, const Key& to) {
-  for (std::map<Key, int>* held : {&symbols_, &modules_}) {
-    std::map<Key, int> fields;
-    for (const auto& [key, symbol] : *held) {
-      if (key.size() <= from.size() || !is_part_of(key, from)) continue;
-      Key field = to;
-      field.insert(field.end(), key.begin() + static_cast<std::ptrdiff_t>(from.size()), key.end());
-      fields[field] = symbol;
+static const Key kThis = {nullptr};
+
+// `part` of `from` as a part of `to`.
+static Key moved(const Key& part, const Key& from, const Key& to) {
+  Key key = to;
+  key.insert(key.end(), part.begin() + static_cast<std::ptrdiff_t>(from.size()), part.end());
+  return key;
+}
+
+// What is known of an object, or of its fields alone, under another key.
+State::Object State::parts_of(const Key& from, const Key& to, bool fields_only) const {
+  Object parts;
+  const size_t least = from.size() + (fields_only ? 1 : 0);
+  const auto is_part = [&](const Key& key) { return key.size() >= least && is_part_of(key, from); };
+  const auto add = [&](const std::map<Key, int>& held, Modules& into) {
+    for (const auto& [key, symbol] : held) {
+      if (is_part(key)) into[moved(key, from, to)] = symbol;
     }
-    std::erase_if(*held, [&](const auto& one) {
-      return one.first.size() > to.size() && is_part_of(one.first, to);
-    });
-    held->insert(fields.begin(), fields.end());
+  };
+  add(modules_, parts.modules);
+  add(symbols_, parts.fields);
+  for (const Key& key : entries_) {
+    if (is_part(key)) parts.entries.insert(moved(key, from, to));
   }
+  return parts;
+}
+
+void State::forget_object(const Key& object, bool fields_only) {
+  const size_t least = object.size() + (fields_only ? 1 : 0);
+  const auto is_part = [&](const Key& key) {
+    return key.size() >= least && is_part_of(key, object);
+  };
+  std::erase_if(modules_, [&](const auto& one) { return is_part(one.first); });
+  std::erase_if(symbols_, [&](const auto& one) { return is_part(one.first); });
+  std::erase_if(entries_, is_part);
+}
+
+void State::put(const Object& object) {
+  modules_.insert(object.modules.begin(), object.modules.end());
+  symbols_.insert(object.fields.begin(), object.fields.end());
+  entries_.insert(object.entries.begin(), object.entries.end());
+}
+
+void State::copy_fields(const Key& from, const Key& to) {
+  const Object fields = parts_of(from, to, true);
+  forget_object(to, true);
+  put(fields);
 }
 
 int State::module_at(const Key& key) const {
   for (Key of = key; !of.empty(); of.pop_back()) {
     const auto at = modules_.find(of);
-    if (at != modules_.end()) return at->second;
+    if (at != modules_.end() && at->second != kNoModule) return at->second;
   }
   return entry_module_;
+}
+
+bool State::is_in_empty_list(const Key& key) const {
+  for (Key of = key; !of.empty(); of.pop_back()) {
+    const auto at = modules_.find(of);
+    if (at != modules_.end()) return at->second == kNoModule;
+  }
+  return false;
 }
 
 bool State::has_cast_part(const Key& key) const {
@@ -108,46 +149,42 @@ void State::cast_module(const Key& key, int symbol) {
   modules_[key] = symbol;
 }
 
-static const Key kThis = {nullptr};
-
-State::Modules State::enter_module(const Key& module) {
-  Modules before, inside;
-  for (const auto& [key, symbol] : modules_) {
-    if (is_part_of(key, kThis)) before[key] = symbol;
-    if (module.empty() || !is_part_of(key, module)) continue;
-    Key part = kThis;
-    part.insert(part.end(), key.begin() + static_cast<std::ptrdiff_t>(module.size()), key.end());
-    inside[part] = symbol;
-  }
-  cast_module(kThis, module_at(module));
-  for (const auto& [key, symbol] : inside) modules_[key] = symbol;
+State::Object State::enter_object(const Key& object) {
+  const int whole = module_at(object);
+  const Object inside = object.empty() ? Object() : parts_of(object, kThis);
+  Object before = parts_of(kThis, kThis);
+  forget_object(kThis);
+  put(inside);
+  modules_[kThis] = whole;
   return before;
 }
 
 void State::copy_module(const Key& from, const Key& to) {
   const int whole = module_at(from);
-  Modules parts;
-  for (const auto& [key, symbol] : modules_) {
-    if (!is_part_of(key, from)) continue;
-    Key part = to;
-    part.insert(part.end(), key.begin() + static_cast<std::ptrdiff_t>(from.size()), key.end());
-    parts[part] = symbol;
-  }
-  cast_module(to, whole);
-  for (const auto& [key, symbol] : parts) modules_[key] = symbol;
+  copy_fields(from, to);
+  modules_[to] = whole;
 }
 
-void State::leave_module(const Key& module, const Modules& before) {
-  if (!module.empty()) copy_module(kThis, module);
-  cast_module(kThis, -1);
-  modules_.erase(kThis);
-  modules_.insert(before.begin(), before.end());
+void State::leave_object(const Key& object, const Object& before) {
+  const Object after = parts_of(kThis, object);
+  forget_object(kThis);
+  put(before);
+  if (object.empty()) return;
+  forget_object(object);
+  put(after);
 }
 
 // A module that was cast on one way only may be of either dtype.
 void State::join_modules(const State& a, const State& b) {
   for (const State* way : {&a, &b}) {
     for (const auto& [key, symbol] : way->modules_) {
+      const bool is_none_in_a = a.is_in_empty_list(key), is_none_in_b = b.is_in_empty_list(key);
+      if (is_none_in_a || is_none_in_b) {
+        modules_[key] = !is_none_in_a  ? a.module_at(key)
+                        : is_none_in_b ? kNoModule
+                                       : b.module_at(key);
+        continue;
+      }
       const int in_a = a.module_at(key), in_b = b.module_at(key);
       const bool is_known = in_a >= 0 && in_b >= 0 && a.dtypes(in_a) == b.dtypes(in_b);
       modules_[key] = is_known ? in_a : -1;
@@ -264,6 +301,8 @@ State State::join_present(const State& a, const State& b) {
   State joined;
   std::set_intersection(a.absent_.begin(), a.absent_.end(), b.absent_.begin(), b.absent_.end(),
                         std::inserter(joined.absent_, joined.absent_.end()));
+  std::set_intersection(a.left_out_.begin(), a.left_out_.end(), b.left_out_.begin(),
+                        b.left_out_.end(), std::inserter(joined.left_out_, joined.left_out_.end()));
   std::map<std::pair<int, int>, int> classes;  // roots in both, to the joined root
   const auto add = [&](int symbol) {
     const bool in_a = a.nodes_.contains(symbol), in_b = b.nodes_.contains(symbol);

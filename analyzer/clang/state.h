@@ -35,6 +35,12 @@ class State {
   // is said of it on another way holds here too.
   void set_absent(int symbol) { absent_.insert(symbol); }
   bool is_absent(int symbol) const { return absent_.contains(symbol); }
+  // A parameter that nothing was given for: what asks whether it is there finds none.
+  void set_left_out(int symbol) {
+    set_absent(symbol);
+    left_out_.insert(symbol);
+  }
+  bool is_left_out(int symbol) const { return is_absent(symbol) && left_out_.contains(symbol); }
 
   int symbol_at(const Key& key) const;  // -1: none
   std::map<const void*, int> variables() const;
@@ -59,11 +65,26 @@ class State {
   int entry_module() const { return entry_module_; }
   bool has_cast_part(const Key& key) const;      // or one that may have been cast
   void cast_module(const Key& key, int symbol);  // its parts too; -1: it may have become anything
+  // Nothing was said of it by itself: it is what it is part of.
+  // A list of modules with none in it yet, which has no say where another way has one.
+  void empty_list(const Key& list) { cast_module(list, kNoModule); }
+  bool is_of_whole(const Key& key) const {
+    const auto at = modules_.find(key);
+    return at == modules_.end() || at->second == kNoModule;
+  }
 
-  // In a function of a module *this is that module; leaving gives back what *this was before.
+  // In a function of an object *this is that object, and its fields hold what they held there;
+  // leaving gives back what *this was before, and the object keeps what it became. An empty key: it
+  // is not known which.
   using Modules = std::map<Key, int>;
-  Modules enter_module(const Key& module);
-  void leave_module(const Key& module, const Modules& before);  // which keeps what it became
+  struct Object {
+    Modules modules, fields;
+    std::set<Key> entries;
+  };
+  Object enter_object(const Key& object);
+  void leave_object(const Key& object, const Object& before);
+  // What the fields of an object hold, and those of its parts.
+  Modules fields_of(const Key& object) const { return parts_of(object, object, true).fields; }
   // Of two objects one is made like the other.
   void copy_module(const Key& from, const Key& to);
 
@@ -100,7 +121,13 @@ class State {
   void stand_in_for_absent(const State& other);
 
   std::map<int, Node> nodes_;
-  std::set<int> absent_;
+  std::set<int> absent_, left_out_;
+  static constexpr int kNoModule = -2;
+  static bool is_part_of(const Key& part, const Key& whole);
+  bool is_in_empty_list(const Key& key) const;
+  Object parts_of(const Key& from, const Key& to, bool fields_only = false) const;
+  void forget_object(const Key& object, bool fields_only = false);
+  void put(const Object& object);
   void join_modules(const State& a, const State& b);
   void mix_fields_of_one_way(const State& way, const State& other);
 

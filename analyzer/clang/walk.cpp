@@ -13,7 +13,7 @@ namespace dtypecheck::analyzer {
 
 using namespace clang;
 
-static constexpr size_t kMaxCallDepth = 5;
+static constexpr size_t kMaxCallDepth = 8;
 
 static bool is_constant(const Expr* condition, const ASTContext& context, bool& value) {
   return !condition->isValueDependent() && !condition->isTypeDependent() &&
@@ -515,7 +515,10 @@ void Walk::declare(const VarDecl* variable) {
 void Walk::bind_fields(const VarDecl* variable, const Expr* value) {
   const CXXRecordDecl* record = variable->getType().getNonReferenceType()->getAsCXXRecordDecl();
   if (record == nullptr || !record->hasDefinition() || is_tensor(variable->getType())) return;
-  if (const auto* list = dyn_cast<InitListExpr>(stripped(value))) bind_listed(variable, list);
+  if (const auto* list = dyn_cast<InitListExpr>(stripped(value)))
+    bind_listed(variable, list);
+  else if (!is_module_or_holder(variable->getType()))
+    initialize_field({variable->getCanonicalDecl()}, variable->getType(), value);
   std::vector<const FieldDecl*> fields;
   for (const FieldDecl* field : record->fields()) {
     if (!is_tensor(field->getType())) return;
@@ -674,12 +677,15 @@ void Walk::bind_parameter(const ParmVarDecl* parameter, const Expr* argument) {
   }
 }
 
+bool Walk::is_too_deep(const FunctionDecl* function) const {
+  return stack_.size() > kMaxCallDepth || llvm::is_contained(stack_, function);
+}
+
 // A function of the same file, in the state of this call.
 bool Walk::walk_through(const CallExpr* call) {
   const FunctionDecl* body = body_of(call);
   if (body == nullptr || !body->hasBody() || !is_ours(body->getLocation())) return false;
-  if (stack_.size() > kMaxCallDepth) return false;
-  if (std::find(stack_.begin(), stack_.end(), body) != stack_.end()) return false;
+  if (is_too_deep(body)) return false;
   const bool is_operator_of_object = isa<CXXOperatorCallExpr>(call) && isa<CXXMethodDecl>(body);
   const bool is_given_context =
       called_name(call) == "apply" && name_of(body->getDeclName()) == "forward";
@@ -695,10 +701,10 @@ bool Walk::walk_through(const CallExpr* call) {
   std::swap(function_, outer);
   Key module;
   const bool is_of_module = calls_other_module(call, module);
-  State::Modules before;
-  if (is_of_module) before = dtypes_.state.enter_module(module);
+  State::Object before;
+  if (is_of_module) before = dtypes_.state.enter_object(module);
   run_body(body->getBody(), call);
-  if (is_of_module) dtypes_.state.leave_module(module, before);
+  if (is_of_module) dtypes_.state.leave_object(module, before);
   std::swap(function_, outer);
   call_sites_.pop_back();
   stack_.pop_back();
@@ -756,7 +762,7 @@ void Walk::assign(const CXXOperatorCallExpr* assignment) {
     dtypes_.forget_named(name->getDecl());
     dtypes_.assign(to, dtypes_.result(value, 0));
   } else if (is_module_or_holder(to->getType())) {
-    module_assigned(to, value);
+    if (Key key; dtypes_.module_key(to, key)) module_set(key, value);
   } else if (may_hold_tensor(to->getType())) {
     const int symbol = dtypes_.tensor(value);
     if (is_no_tensor(value)) dtypes_.state.set_absent(symbol);
@@ -795,6 +801,7 @@ void Walk::call(const CallExpr* call) {
   op_of(call);
   list_changed(call);
   input_added(call);
+  module_added(call);
   division_of(call);
   buffer_of(call);
   numbers_of(call);

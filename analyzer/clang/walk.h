@@ -93,7 +93,7 @@ class Walk {
 
   struct CallSite {
     Place place;
-    const clang::CallExpr* call;
+    const clang::CallExpr* call;  // null: of a constructor
     int first;  // of its arguments that a parameter stands for; -1: the second parameter, the first
   };
 
@@ -166,13 +166,26 @@ class Walk {
   void op_of(const clang::CallExpr* call);
   void add_op(SourceOp op);
   void say_options(const SourceOp& op, SourceOperand& operand) const;
+  // A class, the constructor that makes an object of it, and what that is given.
+  struct Making {
+    const clang::CXXRecordDecl* record;
+    const clang::CXXConstructorDecl* constructor;  // null: not known which
+    llvm::ArrayRef<const clang::Expr*> given;
+  };
+  static std::optional<Making> making_of(const clang::Expr* expr);
+  bool construct(const Key& object, const clang::Expr* value);
+  void initialize_object(const clang::CXXConstructorDecl* constructor);
+  void initialize_field(const Key& key, clang::QualType type, const clang::Expr* value);
+  bool is_too_deep(const clang::FunctionDecl* function) const;
   const clang::FunctionDecl* called_by(const clang::CallExpr* call) const;
   const clang::FunctionDecl* body_of(const clang::CallExpr* call) const;
   bool calls_other_module(const clang::CallExpr* call, Key& module) const;
   void module_cast(const clang::CallExpr* call);
+  void cast_module(const Key& module, int symbol);
   void module_given(const clang::CallExpr* call);
   void module_made(const clang::VarDecl* variable);
-  void module_assigned(const clang::Expr* to, const clang::Expr* value);
+  void module_set(const Key& module, const clang::Expr* value);
+  void module_added(const clang::CallExpr* call);
   void module_bound(const clang::ParmVarDecl* parameter, const clang::Expr* argument);
   int module_of(const clang::Expr* expr);
   bool casts_itself(const clang::CXXRecordDecl* record);

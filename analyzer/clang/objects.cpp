@@ -1,0 +1,116 @@
+// objects.cpp: the part of the walk that makes objects: a constructor is walked through in the
+// state of what makes the object, and its fields hold what it says.
+#include "analyzer/clang/functions.h"
+#include "analyzer/clang/walk.h"
+
+namespace dtypecheck::analyzer {
+
+using namespace clang;
+
+namespace {
+
+// The one constructor that so many arguments fit. Null: there are several, or none.
+const CXXConstructorDecl* constructor_for(const CXXRecordDecl* record, size_t arguments) {
+  const CXXConstructorDecl* found = nullptr;
+  for (const CXXConstructorDecl* one : record->ctors()) {
+    const bool fits = !one->isCopyOrMoveConstructor() && !one->isDeleted() &&
+                      one->getMinRequiredArguments() <= arguments &&
+                      arguments <= one->getNumParams();
+    if (!fits) continue;
+    if (found != nullptr) return nullptr;
+    found = one;
+  }
+  return found;
+}
+
+}  // namespace
+
+// Net(a), std::make_shared<Net>(a), new Net(a), register_module("net", Net(a)), and a holder's
+// constructor, which gives its arguments to that of what it holds.
+std::optional<Walk::Making> Walk::making_of(const Expr* expr) {
+  expr = made_or_named(expr);
+  if (const auto* one = dyn_cast<CXXNewExpr>(expr))
+    return one->getConstructExpr() == nullptr ? std::nullopt : making_of(one->getConstructExpr());
+  if (const auto* call = dyn_cast<CallExpr>(expr)) {
+    if (const Expr* module = registered_module(call)) return making_of(module);
+    const CXXRecordDecl* record = held_module(call->getType());
+    const llvm::StringRef name = called_name(call);
+    if (record == nullptr || (name != "make_shared" && name != "make_unique")) return std::nullopt;
+    const llvm::ArrayRef<const Expr*> given(call->getArgs(), call->getNumArgs());
+    if (given.size() == 1 && held_module(given[0]->getType()) == record) return making_of(given[0]);
+    return Making{record, constructor_for(record, given.size()), given};
+  }
+  const auto* made = dyn_cast<CXXConstructExpr>(expr);
+  if (made == nullptr) return std::nullopt;
+  const llvm::ArrayRef<const Expr*> given(made->getArgs(), made->getNumArgs());
+  const CXXRecordDecl* record = made->getConstructor()->getParent();
+  const CXXRecordDecl* held = held_module(made->getType());
+  if (held == nullptr || held == record) return Making{record, made->getConstructor(), given};
+  if (given.size() == 1 && stripped(given[0])->getType()->isNullPtrType()) return std::nullopt;
+  if (given.size() == 1 && held_module(given[0]->getType()) == held) return making_of(given[0]);
+  return Making{held, constructor_for(held, given.size()), given};
+}
+
+// What a constructor says of its own fields, in the order in which they are initialized.
+void Walk::initialize_object(const CXXConstructorDecl* constructor) {
+  std::map<const FieldDecl*, const Expr*> written;
+  for (const CXXCtorInitializer* init : constructor->inits()) {
+    if (!init->isWritten()) continue;
+    if (init->isAnyMemberInitializer())
+      written[init->getAnyMember()] = init->getInit();
+    else
+      expr(init->getInit());
+  }
+  for (const FieldDecl* field : constructor->getParent()->fields()) {
+    const auto at = written.find(field);
+    const Expr* value = at != written.end() ? at->second : field->getInClassInitializer();
+    if (value == nullptr) continue;
+    expr(value);
+    initialize_field({nullptr, field}, field->getType(), value);
+  }
+}
+
+void Walk::initialize_field(const Key& key, QualType type, const Expr* value) {
+  Key from;
+  if (is_module_or_holder(type)) {
+    module_set(key, value);
+  } else if (may_hold_tensor(type)) {
+    const int symbol = dtypes_.tensor(value);
+    if (is_no_tensor(value)) dtypes_.state.set_absent(symbol);
+    dtypes_.state.bind(key, symbol);
+  } else if (holds_dtype(type)) {
+    const int symbol = dtypes_.dtype(value);
+    dtypes_.state.bind(key, symbol >= 0 ? symbol : dtypes_.make(TensorSource::kOther, kAnyDtype));
+  } else if (type.getNonReferenceType()->isRecordType()) {
+    if (dtypes_.object_key(made_or_named(value), from))
+      dtypes_.state.copy_fields(from, key);
+    else
+      construct(key, value);
+  }
+}
+
+// False: the constructor, if there is one, is not seen.
+bool Walk::construct(const Key& object, const Expr* value) {
+  const auto making = making_of(value);
+  if (!making || making->constructor == nullptr) return false;
+  const auto* body = dyn_cast_or_null<CXXConstructorDecl>(making->constructor->getDefinition());
+  const CXXConstructorDecl* constructor = body != nullptr ? body : making->constructor;
+  const bool is_seen = body != nullptr ? body->hasBody() : !constructor->isUserProvided();
+  if (!is_seen || !is_ours(making->record->getLocation()) || is_too_deep(constructor)) return false;
+  for (unsigned i = 0; i < constructor->getNumParams(); ++i) {
+    const ParmVarDecl* parameter = constructor->getParamDecl(i);
+    const Expr* given = i < making->given.size() ? making->given[i] : parameter->getDefaultArg();
+    if (given != nullptr) bind_parameter(parameter, given);
+  }
+  stack_.push_back(constructor);
+  call_sites_.push_back({place_of(context_, value->getBeginLoc()), nullptr, 0});
+  const State::Object before = dtypes_.state.enter_object(object);
+  initialize_object(constructor);
+  if (body != nullptr) run_body(body->getBody(), nullptr);
+  dtypes_.state.leave_object(object, before);
+  call_sites_.pop_back();
+  stack_.pop_back();
+  return true;
+}
+
+}  // namespace dtypecheck::analyzer
