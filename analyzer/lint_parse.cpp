@@ -116,13 +116,16 @@ class Parser {
   }
 
  private:
-  // For includes in brackets, too, though the job's own may be in quotes.
   static void add_folders_of(const ParseJob& other, ParseJob& job) {
     for (const std::string& folder : own_folders(other)) {
-      const std::array<std::string, 2> words = {"-I", folder};
-      if (std::search(job.arguments.begin(), job.arguments.end(), words.begin(), words.end()) ==
-          job.arguments.end())
-        job.arguments.insert(job.arguments.end(), words.begin(), words.end());
+      // Those for includes in quotes alone stay so: one may have a math.h.
+      const auto has = [&](const std::string& flag, const ParseJob& one) {
+        const std::array<std::string, 2> words = {flag, folder};
+        return std::search(one.arguments.begin(), one.arguments.end(), words.begin(),
+                           words.end()) != one.arguments.end();
+      };
+      const std::string flag = has("-iquote", other) ? "-iquote" : "-I";
+      if (!has(flag, job)) job.arguments.insert(job.arguments.end(), {flag, folder});
     }
   }
 

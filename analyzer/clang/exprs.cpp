@@ -221,6 +221,12 @@ const CXXRecordDecl* held_module(QualType type) {
   return derives_from_module(record, 0) ? record : nullptr;
 }
 
+bool is_any_module(QualType type) {
+  const CXXRecordDecl* record = record_of(type);
+  return record != nullptr && record->getIdentifier() != nullptr &&
+         record->getName() == "AnyModule";
+}
+
 bool is_jit(const CXXRecordDecl* record) {
   return record != nullptr && llvm::StringRef(qualified_name(record)).contains("jit::");
 }

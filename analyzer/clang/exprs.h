@@ -47,6 +47,8 @@ bool is_tensor_list(clang::QualType type);
 bool is_module(clang::QualType type);
 // The same, or what holds one: a ModuleHolder, a shared pointer. Null: it holds none.
 const clang::CXXRecordDecl* held_module(clang::QualType type);
+// An AnyModule, which holds one module of any class.
+bool is_any_module(clang::QualType type);
 // A TorchScript program, which has the dtype that its file says.
 bool is_jit(const clang::CXXRecordDecl* record);
 inline bool is_module_or_holder(clang::QualType type) { return held_module(type) != nullptr; }

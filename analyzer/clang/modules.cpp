@@ -92,46 +92,9 @@ const Expr* module_that_runs(const CallExpr* call) {
     return op->getArg(0);
   }
   const auto member = member_call(call);
-  const bool runs = member && member->name == "forward" && is_module(member->base->getType());
+  const bool runs = member && member->name == "forward" &&
+                    (is_module(member->base->getType()) || is_any_module(member->base->getType()));
   return runs ? member->base : nullptr;
-}
-
-// The layer of LibTorch's that forward() of a block gives its parameter to, before anything else
-// sees that. Null: there is none.
-const CXXRecordDecl* first_in_forward(const CXXRecordDecl* block) {
-  const FunctionDecl* forward = nullptr;
-  for (const CXXMethodDecl* method : block->methods()) {
-    if (name_of(method->getDeclName()) == "forward") forward = method->getDefinition();
-  }
-  if (forward == nullptr || !forward->hasBody() || forward->getNumParams() != 1) return nullptr;
-  llvm::SmallVector<const Expr*, 2> copies;  // torch::Tensor residual = x;
-  if (const auto* block_of = dyn_cast<CompoundStmt>(forward->getBody())) {
-    for (const Stmt* stmt : block_of->body()) {
-      const auto* declares = dyn_cast<DeclStmt>(stmt);
-      const auto* variable =
-          declares == nullptr ? nullptr : dyn_cast<VarDecl>(*declares->decl_begin());
-      if (variable != nullptr && variable->hasInit())
-        copies.push_back(stripped(variable->getInit()));
-    }
-  }
-  const CXXRecordDecl* layer = nullptr;
-  const Expr* given = nullptr;  // to the layer
-  const Expr* first = nullptr;  // that names the parameter
-  for_each_expr(forward->getBody(), [&](const Expr* one) {
-    const auto* name = dyn_cast<DeclRefExpr>(one);
-    if (first == nullptr && name != nullptr && name->getDecl() == forward->getParamDecl(0) &&
-        !llvm::is_contained(copies, name))
-      first = name;
-    const auto* call = dyn_cast<CallExpr>(one);
-    const Expr* module = call == nullptr || first != nullptr ? nullptr : module_that_runs(call);
-    const unsigned at = call != nullptr && isa<CXXOperatorCallExpr>(call) ? 1 : 0;
-    if (module == nullptr || call->getNumArgs() <= at) return;
-    given = stripped(call->getArg(at));
-    layer = held_module(module->getType());
-  });
-  const bool is_known = layer != nullptr && first == given && layer->getIdentifier() != nullptr &&
-                        is_torchs_own(layer) && !op_of_module(layer->getName()).empty();
-  return is_known ? layer : nullptr;
 }
 
 // layers[0], which is known by its list: what casts it makes the others unknown.
@@ -405,44 +368,40 @@ namespace {
 
 // Looks for what a Sequential is made of: where it is made, assigned, given layers, or given to a
 // function that does, in this order.
-class FirstLayer {
+class Layers {
  public:
-  explicit FirstLayer(Dtypes& dtypes) : dtypes_(dtypes) {}
+  explicit Layers(Dtypes& dtypes) : dtypes_(dtypes) {}
 
-  // The first with parameters, where those before it keep the dtype. Null: not known.
-  const CXXRecordDecl* found() const { return is_other_ ? nullptr : found_; }
+  // In the order in which they run, without those that keep the dtype. Null: one that is not known.
+  std::vector<const CXXRecordDecl*> found;
 
   // What makes layers.
-  void look(const Expr* made) {
+  void look(const Stmt* made) {
     if (made == nullptr) return;
-    for_each_expr(made, [&](const Expr* one) {
-      const auto* call = dyn_cast<CallExpr>(one);
-      if (call != nullptr) look_in_body(call->getDirectCallee());
-      // Made here, or before: Sequential(*blocks), Sequential(first, torch::nn::ReLU()).
-      const auto* deref = dyn_cast<UnaryOperator>(one);
-      const bool is_object =
-          (deref != nullptr && deref->getOpcode() == UO_Deref) ||
-          ((isa<DeclRefExpr>(one) || isa<MemberExpr>(one)) && is_module_or_holder(one->getType()));
-      const CXXRecordDecl* record =
-          isa<CXXConstructExpr>(one) || is_object ? held_module(one->getType()) : nullptr;
-      if (record == nullptr || is_settled() || record->getIdentifier() == nullptr) return;
-      if (record->getName() == "SequentialImpl" || keeps_dtype(record->getName())) return;
-      if (is_torchs_own(record) && !op_of_module(record->getName()).empty())
-        found_ = record;
-      else if (const CXXRecordDecl* first = first_in_forward(record); first != nullptr)
-        found_ = first;
-      else
-        is_other_ = true;
-    });
+    const auto* one = dyn_cast<Expr>(made);
+    const auto* call = dyn_cast<CallExpr>(made);
+    if (call != nullptr && look_in_body(call->getDirectCallee())) return;
+    // Made here, or before: Sequential(*blocks), Sequential(first, torch::nn::ReLU()).
+    const auto* deref = dyn_cast<UnaryOperator>(made);
+    const bool is_named =
+        (deref != nullptr && deref->getOpcode() == UO_Deref) ||
+        (one != nullptr && (isa<DeclRefExpr>(one) || isa<MemberExpr>(one)));
+    const bool is_made = isa<CXXConstructExpr>(made) ||
+                         (call != nullptr && called_name(call).starts_with("make_"));
+    const CXXRecordDecl* record = is_named || is_made ? held_module(one->getType()) : nullptr;
+    const llvm::StringRef name =
+        record == nullptr || record->getIdentifier() == nullptr ? "" : record->getName();
+    if (!name.empty() && name != "SequentialImpl") return add(record, one);
+    for (const Stmt* child : made->children()) look(child);
   }
 
   // What is done with the variable, field or parameter that holds it.
   void look_at_uses(const Stmt* body, const Decl* holder, int depth = 0) {
-    if (depth > kMaxDepth || is_settled()) return;
+    if (depth > kMaxDepth) return;
     for_each_expr(body, [&](const Expr* one) {
       const auto* op = dyn_cast<CXXOperatorCallExpr>(one);
       const auto* call = dyn_cast<CallExpr>(one);
-      if (call == nullptr || is_settled()) return;
+      if (call == nullptr) return;
       if (op != nullptr) {
         if (op->getOperator() != OO_Equal || !names(op->getArg(0), holder)) return;
         look(op->getArg(1));
@@ -462,15 +421,21 @@ class FirstLayer {
     });
   }
 
-  bool is_settled() const { return found_ != nullptr || is_other_; }
-
  private:
   static constexpr int kMaxDepth = 3;
 
+  void add(const CXXRecordDecl* record, const Expr* made) {
+    if (keeps_dtype(record->getName())) return;
+    bool is_of_lambda = false;
+    for_each_expr(made, [&](const Expr* one) { is_of_lambda |= isa<LambdaExpr>(one); });
+    if (record->getName() == "FunctionalImpl" && !is_of_lambda) return;
+    const bool is_known = !is_torchs_own(record) || !op_of_module(record->getName()).empty();
+    found.push_back(is_known ? record : nullptr);
+  }
   bool names(const Expr* expr, const Decl* holder) const {
     Key key;
-    return is_module_or_holder(expr->getType()) && dtypes_.module_key(expr, key) &&
-           static_cast<const Decl*>(key.back()) == holder;
+    return (is_module_or_holder(expr->getType()) || is_any_module(expr->getType())) &&
+           dtypes_.module_key(expr, key) && static_cast<const Decl*>(key.back()) == holder;
   }
   // conv = register_module("conv", block), where the function filled block.
   void look_at_variable(const Expr* value, const Stmt* body, int depth) {
@@ -485,49 +450,116 @@ class FirstLayer {
     });
   }
   // A function that makes and returns one.
-  void look_in_body(const FunctionDecl* function) {
+  bool look_in_body(const FunctionDecl* function) {
     const FunctionDecl* body = function == nullptr ? nullptr : function->getDefinition();
-    if (body == nullptr || !body->hasBody() || body->isInStdNamespace() || is_settled() ||
+    if (body == nullptr || !body->hasBody() || body->isInStdNamespace() || is_libtorchs(body) ||
         depth_ > kMaxDepth || !is_module_or_holder(body->getReturnType()))
-      return;
+      return false;
     ++depth_;
     for_each_expr(body->getBody(), [&](const Expr* one) {
       const auto* call = dyn_cast<CallExpr>(one);
       const auto member = call == nullptr ? std::nullopt : member_call(call);
-      const bool adds = member && member->name == "push_back";
-      if (isa<CXXConstructExpr>(one) || adds) look(one);
+      for (unsigned i = 0; member && member->name == "push_back" && i < call->getNumArgs(); ++i)
+        look(call->getArg(i));
     });
+    look_at_returned(body->getBody());
     --depth_;
+    return true;
+  }
+  void look_at_returned(const Stmt* stmt) {
+    if (stmt == nullptr) return;
+    if (const auto* returns = dyn_cast<ReturnStmt>(stmt)) return look(returns->getRetValue());
+    for (const Stmt* child : stmt->children()) look_at_returned(child);
   }
 
   Dtypes& dtypes_;
-  const CXXRecordDecl* found_ = nullptr;
-  bool is_other_ = false;
   int depth_ = 0;
 };
 
 }  // namespace
 
-const CXXRecordDecl* Walk::first_layer(const Expr* module) {
+std::vector<const CXXRecordDecl*> Walk::layers_of(const Expr* module) {
   Key key;
-  if (!dtypes_.module_key(module, key)) return nullptr;
+  Layers layers(dtypes_);
+  if (!dtypes_.module_key(module, key)) return {};
   const auto* holder = static_cast<const Decl*>(key.back());
-  FirstLayer layers(dtypes_);
   if (const auto* variable = dyn_cast_or_null<VarDecl>(holder)) {
     layers.look(variable->getInit());
-    if (!layers.is_settled()) layers.look_at_uses(stack_.back()->getBody(), variable);
+    if (layers.found.empty()) layers.look_at_uses(stack_.back()->getBody(), variable);
   } else if (const auto* field = dyn_cast_or_null<FieldDecl>(holder)) {
     layers.look(field->getInClassInitializer());
     for (const CXXConstructorDecl* one : cast<CXXRecordDecl>(field->getParent())->ctors()) {
       const auto* body = dyn_cast_or_null<CXXConstructorDecl>(one->getDefinition());
-      if (body == nullptr) continue;
+      if (body == nullptr || !layers.found.empty()) continue;
       for (const CXXCtorInitializer* init : body->inits()) {
         if (init->isWritten() && init->getAnyMember() == field) layers.look(init->getInit());
       }
-      if (!layers.is_settled() && body->hasBody()) layers.look_at_uses(body->getBody(), field);
+      if (body->hasBody()) layers.look_at_uses(body->getBody(), field);
     }
   }
-  return layers.found();
+  return std::move(layers.found);
+}
+
+// What the layers of a Sequential make of its input one after the other; of an AnyModule, what each
+// makes of it that it may hold.
+void Walk::run_layers(const CallExpr* call, const Expr* module, const Input& given) {
+  std::vector<const CXXRecordDecl*> layers = layers_of(module);
+  Key key;
+  const bool is_known = dtypes_.module_key(module, key) && key.back() != nullptr;
+  const bool is_one = is_known && is_any_module(static_cast<const ValueDecl*>(
+                                                    static_cast<const Decl*>(key.back()))
+                                                    ->getType());
+  std::vector<Dtypes::Way> results;
+  Input input = given;
+  if (layers.empty()) layers.push_back(nullptr);
+  for (const CXXRecordDecl* layer : layers) {
+    const int result = run_one(call, layer, module, input);
+    results.push_back({&dtypes_.state, result});
+    if (is_one) continue;
+    input = {result >= 0 ? result : dtypes_.make(TensorSource::kOther, kAnyDtype),
+             "the result of a layer"};
+  }
+  if (is_one) input.symbol = dtypes_.one_of(results);
+  if (input.symbol >= 0) dtypes_.remember(call, input.symbol);
+}
+
+// The symbol of its result; -1: not known.
+int Walk::run_one(const CallExpr* call, const CXXRecordDecl* layer, const Expr* module,
+                  const Input& input) {
+  if (layer != nullptr && !is_torchs_own(layer)) {
+    if (const auto result = run_block(call, layer, module, input)) return *result;
+  } else if (layer != nullptr) {
+    return run_layer(call, layer->getName(), module, {input});
+  }
+  // Whatever its layers are: some have weights, as a rule, and none casts.
+  const bool is_floating = dtypes_.state.dtypes(input.symbol).within(kFloating);
+  return is_floating && dtypes_.module(module) >= 0
+             ? run_layer(call, "LinearImpl", module, {input})
+             : -1;
+}
+
+// forward() of a block of the program's own, in the state of the list that it is in. Empty: it is
+// not seen.
+std::optional<int> Walk::run_block(const CallExpr* call, const CXXRecordDecl* block,
+                                   const Expr* module, const Input& input) {
+  const FunctionDecl* forward = nullptr;
+  for (const CXXMethodDecl* method : block->methods()) {
+    if (name_of(method->getDeclName()) == "forward") forward = method->getDefinition();
+  }
+  if (forward == nullptr || !forward->hasBody() || forward->getNumParams() == 0 ||
+      is_too_deep(forward))
+    return std::nullopt;
+  for (unsigned i = 1; i < forward->getNumParams(); ++i) {
+    if (const Expr* left_out = forward->getParamDecl(i)->getDefaultArg())
+      bind_parameter(forward->getParamDecl(i), left_out);
+  }
+  dtypes_.bind(forward->getParamDecl(0), input.symbol);
+  Key list;
+  if (!dtypes_.module_key(module, list)) list.clear();
+  std::vector<int> values;
+  inside(forward, {place_of(context_, call->getBeginLoc()), nullptr, 0}, &list,
+         [&] { values = run_body(forward->getBody(), nullptr); });
+  return values.size() == 1 && dtypes_.state.knows(values[0]) ? values[0] : -1;
 }
 
 // module.forward({x}) of a TorchScript program that was cast: its layers have that dtype, and are
@@ -579,31 +611,35 @@ void Walk::input_added(const CallExpr* call) {
 
 void Walk::module_run(const CallExpr* call) {
   const Expr* module = module_that_runs(call);
-  const CXXRecordDecl* record = module == nullptr ? nullptr : held_module(module->getType());
-  if (record != nullptr && is_jit(record) && !autocast_) return run_program(call, module);
   const unsigned first = isa<CXXOperatorCallExpr>(call) ? 1 : 0;
-  if (record == nullptr || record->getIdentifier() == nullptr || !is_torchs_own(record) ||
-      call->getNumArgs() <= first) {
-    return;
+  if (module == nullptr || call->getNumArgs() <= first) return;
+  const CXXRecordDecl* record = held_module(module->getType());
+  if (record != nullptr && is_jit(record) && !autocast_) return run_program(call, module);
+  const bool is_any = is_any_module(module->getType());
+  const bool is_own =
+      record != nullptr && record->getIdentifier() != nullptr && is_torchs_own(record);
+  const Expr* argument = call->getArg(first);
+  const bool is_given_tensor =
+      is_tensor(stripped(argument)->getType()) || is_tensor(argument->getType());
+  if ((!is_any && !is_own) || !is_given_tensor) return;
+  const llvm::StringRef name = is_any ? "" : record->getName();
+  std::vector<Input> inputs;
+  for (unsigned i = first; i < call->getNumArgs() && i < first + inputs_of_module(name); ++i) {
+    const Expr* one = call->getArg(i);
+    inputs.push_back({dtypes_.tensor(one), dtypes_.text(stripped(one))});
   }
-  llvm::StringRef name = record->getName();
-  if (name == "SequentialImpl" || name == "AnyModule") {
-    record = first_layer(module);
-    name = record == nullptr ? "" : record->getName();
-  }
-  const Expr* input = call->getArg(first);
-  if (!is_tensor(stripped(input)->getType()) && !is_tensor(input->getType())) return;
-  // Whatever its layers are: some have weights, as a rule, and none casts.
-  const bool is_floating = dtypes_.state.dtypes(dtypes_.tensor(input)).within(kFloating);
-  if (name.empty() && is_floating && dtypes_.module(module) >= 0) name = "LinearImpl";
-  if (!op_of_module(name).empty())
-    run_layer(call, name, module);
-  else if (!op_of_recurrent(name).empty())
+  if (is_any || name == "SequentialImpl") {
+    run_layers(call, module, inputs.front());
+  } else if (!op_of_module(name).empty()) {
+    const int result = run_layer(call, name, module, inputs);
+    if (result >= 0) dtypes_.remember(call, result);
+  } else if (!op_of_recurrent(name).empty()) {
     run_recurrent(call, op_of_recurrent(name), module);
-  else if (!op_of_loss(name).empty())
+  } else if (!op_of_loss(name).empty()) {
     run_loss(call, op_of_loss(name));
-  else if (keeps_dtype(name))
-    dtypes_.remember(call, dtypes_.tensor(input));
+  } else if (keeps_dtype(name)) {
+    dtypes_.remember(call, inputs.front().symbol);
+  }
 }
 
 static std::string without_arrow(std::string name) {
@@ -611,29 +647,26 @@ static std::string without_arrow(std::string name) {
   return name;
 }
 
-void Walk::run_layer(const CallExpr* call, llvm::StringRef layer, const Expr* module) {
+// The symbol of its result; -1: not known.
+int Walk::run_layer(const CallExpr* call, llvm::StringRef layer, const Expr* module,
+                    const std::vector<Input>& given) {
   SourceOp op = {.place = place_of(context_, call->getExprLoc()), .function = function_};
   op.op = op_of_module(layer).str();
   const int symbol = dtypes_.module(module);
   // Of a module that is not known no more than that its weights are no integers.
   SourceOperand weight = {.name = "weight", .dtypes = kFloating | kComplex};
   if (symbol >= 0) weight = dtypes_.operand("weight", "", symbol);
-  const bool is_layer = op_of_module(held_module(module->getType())->getName()) == op.op;
+  const CXXRecordDecl* record = held_module(module->getType());
+  const bool is_layer = record != nullptr && op_of_module(record->getName()) == op.op;
   weight.text =
       without_arrow(dtypes_.text(stripped(module))) + (is_layer ? "->weight" : "->parameters()[0]");
   std::vector<SourceOperand> inputs;
-  std::vector<int> tensors;
-  const unsigned first = isa<CXXOperatorCallExpr>(call) ? 1 : 0;
-  for (unsigned i = first; i < call->getNumArgs() && i < first + inputs_of_module(layer); ++i) {
-    tensors.push_back(dtypes_.tensor(call->getArg(i)));
-    const std::string text = dtypes_.text(stripped(call->getArg(i)));
-    inputs.push_back(dtypes_.operand("input", text, tensors.back()));
-  }
+  for (const Input& one : given)
+    inputs.push_back(dtypes_.operand("input", one.text, one.symbol));
   // Of an input that is not known nothing else would be taken.
-  const DtypeSet given = inputs.front().dtypes;
-  const bool is_taken = op.op == "embedding" || given == weight.dtypes ||
-                        (!given.single() && given.intersects(weight.dtypes));
-  if (symbol >= 0 && is_taken) dtypes_.remember(call, symbol);
+  const DtypeSet dtypes = inputs.front().dtypes;
+  const bool is_taken = op.op == "embedding" || dtypes == weight.dtypes ||
+                        (!dtypes.single() && dtypes.intersects(weight.dtypes));
   const auto add = [&](std::vector<SourceOperand> operands, int tensor) {
     op.operands = std::move(operands);
     if (weight.is_assumed) add_layer_input(op, tensor);
@@ -641,14 +674,15 @@ void Walk::run_layer(const CallExpr* call, llvm::StringRef layer, const Expr* mo
   };
   if (op.op == "embedding") {
     inputs.front().name = "indices";
-    return add({weight, inputs.front()}, tensors.front());
-  }
-  if (op.op == "bilinear" && inputs.size() == 2) {
+    add({weight, inputs.front()}, given.front().symbol);
+  } else if (op.op == "bilinear" && inputs.size() == 2) {
     inputs[0].name = "input1";
     inputs[1].name = "input2";
-    return add({inputs[0], inputs[1], weight}, tensors.front());
+    add({inputs[0], inputs[1], weight}, given.front().symbol);
+  } else {
+    for (size_t i = 0; i < inputs.size(); ++i) add({inputs[i], weight}, given[i].symbol);
   }
-  for (size_t i = 0; i < inputs.size(); ++i) add({inputs[i], weight}, tensors[i]);
+  return is_taken ? symbol : -1;
 }
 
 void Walk::run_recurrent(const CallExpr* call, llvm::StringRef name, const Expr* module) {

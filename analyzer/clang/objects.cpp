@@ -102,14 +102,10 @@ bool Walk::construct(const Key& object, const Expr* value) {
     const Expr* given = i < making->given.size() ? making->given[i] : parameter->getDefaultArg();
     if (given != nullptr) bind_parameter(parameter, given);
   }
-  stack_.push_back(constructor);
-  call_sites_.push_back({place_of(context_, value->getBeginLoc()), nullptr, 0});
-  const State::Object before = dtypes_.state.enter_object(object);
-  initialize_object(constructor);
-  if (body != nullptr) run_body(body->getBody(), nullptr);
-  dtypes_.state.leave_object(object, before);
-  call_sites_.pop_back();
-  stack_.pop_back();
+  inside(constructor, {place_of(context_, value->getBeginLoc()), nullptr, 0}, &object, [&] {
+    initialize_object(constructor);
+    if (body != nullptr) run_body(body->getBody(), nullptr);
+  });
   return true;
 }
 

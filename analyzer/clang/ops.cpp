@@ -91,6 +91,14 @@ void Walk::say_options(const SourceOp& op, SourceOperand& operand) const {
   }
 }
 
+// Each way that leads here may give it other dtypes.
+static std::string known_as(const SourceOp& op) {
+  std::string name = op.op;
+  for (const SourceOperand& operand : op.operands)
+    name += " " + std::to_string(operand.dtypes.bits()) + (operand.is_assumed ? "?" : "");
+  return name;
+}
+
 void Walk::add_op(SourceOp op) {
   if (autocast_ || op.operands.empty() || !is_of_interest(op)) return;
   for (SourceOperand& operand : op.operands) {
@@ -104,7 +112,7 @@ void Walk::add_op(SourceOp op) {
     if (refusal_of(open)) op = std::move(open);
   }
   op.led_here = led_here(op.place);
-  if (op.place.line > 0 && ops_.insert({op.place, op.op}).second)
+  if (op.place.line > 0 && ops_.insert({op.place, known_as(op)}).second)
     facts_.ops.push_back(std::move(op));
 }
 

@@ -192,6 +192,14 @@ void State::join_modules(const State& a, const State& b) {
   }
 }
 
+bool State::has_other_dtype_than(const State& before) const {
+  return !dead && std::any_of(before.symbols_.begin(), before.symbols_.end(), [&](const auto& one) {
+    const int now = symbol_at(one.first);
+    const auto then = before.dtypes(one.second).single();
+    return now >= 0 && then && dtypes(now).single() && dtypes(now).single() != then;
+  });
+}
+
 void State::leave_class(int symbol) {
   const Node known = node(symbol);
   std::vector<int> others;

@@ -88,6 +88,9 @@ class State {
   // Of two objects one is made like the other.
   void copy_module(const Key& from, const Key& to);
 
+  // A variable had a known dtype before, and has another one.
+  bool has_other_dtype_than(const State& before) const;
+
   // if (has_bias) TORCH_CHECK(bias.dtype() == …): the join loses it, and it holds again in the next
   // `if (has_bias)`, and in an `if` inside of that. `condition` is known by its text and what it
   // names; writing to one of its variables forgets it.

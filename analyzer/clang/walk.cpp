@@ -281,11 +281,18 @@ void Walk::loop(const Stmt* body, const Expr* condition, const Stmt* step) {
   stmt(condition);
   const State before = dtypes_.state;
   switches_.emplace_back();
-  for (int round = 0; round < (sites_ == nullptr ? 1 : 2); ++round) {  // writes of a later round
+  const auto round = [&] {
     stmt(body);
     stmt(step);
+  };
+  round();
+  if (sites_ != nullptr) {  // writes of a later round
     dtypes_.state = State::join(dtypes_.state, before);
+    round();
+  } else if (dtypes_.state.has_other_dtype_than(before)) {
+    round();  // begins with what this one made
   }
+  dtypes_.state = State::join(dtypes_.state, before);
   for (const State& end : switches_.back().ends) {
     dtypes_.state = State::join(dtypes_.state, end);
   }
@@ -306,8 +313,10 @@ void Walk::range_for(const CXXForRangeStmt* stmt) {
   this->stmt(stmt->getInit());
   this->stmt(stmt->getRangeInit());
   const VarDecl* variable = stmt->getLoopVariable();
-  if (Key modules; variable != nullptr && is_module_or_holder(variable->getType()) &&
-                   dtypes_.module_key(stmt->getRangeInit(), modules))
+  const bool is_of_modules =
+      variable != nullptr &&
+      (is_module_or_holder(variable->getType()) || is_any_module(variable->getType()));
+  if (Key modules; is_of_modules && dtypes_.module_key(stmt->getRangeInit(), modules))
     dtypes_.set_alias(variable, modules);
   if (const auto examples = examples_of(stmt->getRangeInit()); variable != nullptr && examples)
     bind_example(variable, *examples);
@@ -614,18 +623,19 @@ std::vector<int> Walk::returned(const Call& done) {
   return all;
 }
 
-void Walk::run_body(const Stmt* body, const Expr* call) {
+std::vector<int> Walk::run_body(const Stmt* body, const Expr* call) {
   calls_.emplace_back();
   stmt(body);
   Call done = std::move(calls_.back());
   calls_.pop_back();
   for (const State& end : done.returns) dtypes_.state = State::join(dtypes_.state, end);
-  if (call == nullptr) return;
   std::vector<int> values = returned(done);
+  if (call == nullptr) return values;
   const bool is_one = !done.is_tuple && values.size() == 1 && dtypes_.state.knows(values[0]);
   if (is_one) dtypes_.remember(call, values[0]);
-  if (done.is_tuple && !values.empty()) dtypes_.remember(call, std::move(values));
+  if (done.is_tuple && !values.empty()) dtypes_.remember(call, values);
   if (done.returns.size() == 1 && done.module >= 0) modules_[call] = done.module;
+  return values;
 }
 
 bool Walk::call_lambda(const CallExpr* call) {
@@ -695,19 +705,10 @@ bool Walk::walk_through(const CallExpr* call) {
     bind_parameter(body->getParamDecl(i), call->getArg(i + skip));
   }
   if (!in_main_file(context_, body->getLocation())) facts_.called.push_back(outside_name(body));
-  stack_.push_back(body);
-  call_sites_.push_back({place_of(context_, call->getBeginLoc()), call, skip});
-  std::string outer = body->getNameAsString();
-  std::swap(function_, outer);
   Key module;
   const bool is_of_module = calls_other_module(call, module);
-  State::Object before;
-  if (is_of_module) before = dtypes_.state.enter_object(module);
-  run_body(body->getBody(), call);
-  if (is_of_module) dtypes_.state.leave_object(module, before);
-  std::swap(function_, outer);
-  call_sites_.pop_back();
-  stack_.pop_back();
+  inside(body, {place_of(context_, call->getBeginLoc()), call, skip},
+         is_of_module ? &module : nullptr, [&] { run_body(body->getBody(), call); });
   return true;
 }
 

@@ -11,6 +11,7 @@
 #include <optional>
 #include <set>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 #include "analyzer/clang/check_sites.h"
@@ -140,7 +141,23 @@ class Walk {
   void assign(const clang::CXXOperatorCallExpr* assignment);
   void assign_dtype(const clang::Expr* to, const clang::Expr* value);
   void bind_parameter(const clang::ParmVarDecl* parameter, const clang::Expr* argument);
-  void run_body(const clang::Stmt* body, const clang::Expr* call);
+  // What it returns: a value, or those of a tuple; `call`, if there is one, is remembered to give it.
+  std::vector<int> run_body(const clang::Stmt* body, const clang::Expr* call);
+  // In a function that a call leads to; `object`, where there is one, is its *this.
+  template <class Run>
+  void inside(const clang::FunctionDecl* function, CallSite site, const Key* object,
+              const Run& run) {
+    stack_.push_back(function);
+    call_sites_.push_back(std::move(site));
+    std::string outer = std::exchange(function_, function->getNameAsString());
+    State::Object before;
+    if (object != nullptr) before = dtypes_.state.enter_object(*object);
+    run();
+    if (object != nullptr) dtypes_.state.leave_object(*object, before);
+    function_ = std::move(outer);
+    call_sites_.pop_back();
+    stack_.pop_back();
+  }
   std::vector<int> returned(const Call& done);
   void trust_opaque_check(const clang::CallExpr* call);
   void trust_unknown_check(const clang::RecoveryExpr* unknown);
@@ -190,7 +207,18 @@ class Walk {
   int module_of(const clang::Expr* expr);
   bool casts_itself(const clang::CXXRecordDecl* record);
   void module_run(const clang::CallExpr* call);
-  void run_layer(const clang::CallExpr* call, llvm::StringRef layer, const clang::Expr* module);
+  // What a layer is given.
+  struct Input {
+    int symbol;
+    std::string text;
+  };
+  void run_layers(const clang::CallExpr* call, const clang::Expr* module, const Input& given);
+  int run_one(const clang::CallExpr* call, const clang::CXXRecordDecl* layer,
+              const clang::Expr* module, const Input& input);
+  std::optional<int> run_block(const clang::CallExpr* call, const clang::CXXRecordDecl* block,
+                               const clang::Expr* module, const Input& input);
+  int run_layer(const clang::CallExpr* call, llvm::StringRef layer, const clang::Expr* module,
+                const std::vector<Input>& given);
   void run_recurrent(const clang::CallExpr* call, llvm::StringRef op, const clang::Expr* module);
   void module_called_outside(const clang::CallExpr* call);
   void want_body(const clang::FunctionDecl* function);
@@ -201,7 +229,7 @@ class Walk {
   void run_program(const clang::CallExpr* call, const clang::Expr* module);
   void input_added(const clang::CallExpr* call);
   void run_loss(const clang::CallExpr* call, llvm::StringRef op);
-  const clang::CXXRecordDecl* first_layer(const clang::Expr* module);
+  std::vector<const clang::CXXRecordDecl*> layers_of(const clang::Expr* module);
 
   // What a dataset's examples, or a loader's batches, have.
   struct Examples {

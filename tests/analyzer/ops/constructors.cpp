@@ -103,7 +103,10 @@ struct MixedImpl : torch::nn::Module {
   torch::Tensor forward(torch::Tensor x) { return layers[1]->as<torch::nn::LinearImpl>()->forward(x); }
   torch::nn::ModuleList layers;
 };
-void of_both() { MixedImpl().forward(torch::ones({4, 4})); }
+void of_both() {
+  MixedImpl net;
+  net.forward(torch::ones({4, 4}));
+}
 
 // What is left out is not there: only the other way is gone.
 struct EmbedImpl : torch::nn::Module {

@@ -102,10 +102,11 @@ void functions() {
   Product::apply(torch::ones({4, 4}, torch::kDouble), torch::ones({4, 4}));
 }
 
-// A block that is put in first gives its own first layer what it is given; one that casts it does not.
+// A block's own forward() is walked through with what it is given, by the list or by the block before it.
 struct BlockImpl : torch::nn::Module {
   torch::nn::Linear a{nullptr};
   torch::Tensor forward(torch::Tensor x) { return torch::relu(a(x)); }
+  // EXPECT error: Long input meets a Float weight [refused-dtype]
 };
 TORCH_MODULE(Block);
 struct CastImpl : torch::nn::Module {
@@ -118,7 +119,6 @@ void of_blocks() {
   torch::Tensor x = torch::randint(0, 5, {2, 4});
   torch::nn::Sequential blocks(Block(), torch::nn::Linear(4, 4));
   blocks->forward(x);
-  // EXPECT error: Long input meets a Float weight [refused-dtype]
   torch::nn::Sequential casts(Cast(), torch::nn::Linear(4, 4));
   casts->forward(x);
 }
@@ -129,6 +129,7 @@ struct ResidualImpl : torch::nn::Module {
   torch::Tensor forward(torch::Tensor x) {
     torch::Tensor residual = x;
     return torch::relu(a(x)) + residual;
+    // EXPECT error: Long input meets a Float weight [refused-dtype]
   }
 };
 TORCH_MODULE(Residual);
@@ -154,10 +155,71 @@ void of_blocks_made_before(int count) {
   auto* blocks = new ResidualImpl[static_cast<size_t>(count)]();
   torch::nn::Sequential first(*blocks);
   first->forward(x);
-  // EXPECT error: Long input meets a Float weight [refused-dtype]
   auto* casts = new CastImpl[static_cast<size_t>(count)]();
   torch::nn::Sequential second(*casts);
   second->forward(x);
+}
+
+// What one block gives the next one takes.
+struct LowersImpl : torch::nn::Module {
+  torch::nn::Linear a{nullptr};
+  torch::Tensor forward(torch::Tensor x) { return a(x).to(torch::kHalf); }
+};
+TORCH_MODULE(Lowers);
+struct NextImpl : torch::nn::Module {
+  torch::nn::Linear a{nullptr};
+  torch::Tensor forward(torch::Tensor x) { return a(x); }
+  // EXPECT error: Half input meets a Float weight [mixed-operands]
+};
+TORCH_MODULE(Next);
+struct RaisesImpl : torch::nn::Module {
+  torch::Tensor forward(torch::Tensor x) { return x.to(torch::kFloat); }
+};
+TORCH_MODULE(Raises);
+torch::nn::Sequential of_next() {
+  torch::nn::Sequential layers;
+  layers->push_back(Lowers());
+  layers->push_back(torch::nn::Dropout(0.1));
+  layers->push_back(Next());
+  return layers;
+}
+struct ChainsImpl : torch::nn::Module {
+  torch::nn::Sequential fits = register_module("fits", torch::nn::Sequential(Lowers(), Raises(), Lowers()));
+  torch::nn::Sequential meets;
+  ChainsImpl() : meets(of_next()) {}
+  torch::Tensor forward(torch::Tensor x) {
+    meets->forward(x);
+    torch::mm(x, fits->forward(x));
+    // EXPECT error: Half mat2 meets a Float self [mixed-operands]
+    return x;
+  }
+};
+void chains() {
+  ChainsImpl net;
+  net.forward(torch::ones({4, 4}));
+}
+
+// A loop over a list runs all of it; an AnyModule is one of what it may hold.
+struct AnyImpl : torch::nn::Module {
+  torch::nn::Sequential layers{torch::nn::Conv2d(1, 1, 1), torch::nn::ReLU()};
+  torch::nn::AnyModule skip;
+  explicit AnyImpl(bool same) {
+    if (same)
+      skip = register_module("skip", torch::nn::Identity());
+    else
+      skip = register_module("skip", torch::nn::Conv2d(1, 1, 1));
+  }
+  torch::Tensor forward(torch::Tensor x) {
+    for (auto& layer : *layers) x = layer.forward(x);
+    // EXPECT error: Double input meets a Float weight [mixed-operands]
+    skip.forward(torch::ones({1, 1, 1, 1}));
+    return skip.forward(torch::ones({1, 1, 1, 1}, torch::kHalf));
+    // EXPECT error: Half input meets a Float weight [mixed-operands]
+  }
+};
+void any(bool same) {
+  AnyImpl net(same);
+  net.forward(torch::ones({1, 1, 1, 1}, torch::kDouble));
 }
 
 void of_named_layers() {

@@ -21,6 +21,7 @@ struct Net : torch::nn::Module {
     torch::gather(x, 1, positions);
     return torch::matmul(x, wide);
     // EXPECT error: Half other meets a Float input [mixed-operands]
+    // EXPECT error: Double other meets a Float input [mixed-operands]
   }
 };
 
