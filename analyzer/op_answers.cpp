@@ -1,5 +1,8 @@
 #include "analyzer/op_answers.h"
 
+#include <set>
+#include <string_view>
+
 #include "ops/arguments.h"
 #include "ops/ops.h"
 
@@ -29,6 +32,10 @@ bool are_known(const SourceOp& op) {
 // In place, the result is the tensor that was written.
 bool answers_in_first(const SourceOp& op, uint64_t facts, const Behaviour& behaviour) {
   if (ops::parse_op_name(op.op).in_place) return true;
+  // Beside weights of another dtype, too, where these are taken.
+  static const std::set<std::string_view> kNorms = {"batch_norm", "group_norm", "instance_norm",
+                                                    "layer_norm"};
+  if (kNorms.contains(op.op)) return true;
   if ((facts & (ops::kView | ops::kCopy)) != 0) return true;
   const bool may_promote = behaviour.promotes && op.operands.size() > 1;
   return (facts & ops::kKeepsDtype) != 0 && !may_promote;

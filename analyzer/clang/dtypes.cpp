@@ -662,12 +662,20 @@ std::vector<int> Dtypes::elements(const Expr* tuple) {
   Key key;
   TensorSource source;
   if (is_tensor(bare->getType()) || is_tensor(tuple->getType())) return {tensor(tuple)};
-  if (key_of(bare, key, source) && state.symbol_at(key) >= 0) return {state.symbol_at(key)};
-  if (const auto* name = dyn_cast<DeclRefExpr>(bare)) {
-    const auto given = tuple_variables_.find(name->getDecl());
-    if (given != tuple_variables_.end()) return given->second;
+  for (;;) {  // of an optional
+    const auto got = member_call(bare);
+    const auto* op = dyn_cast<CXXOperatorCallExpr>(bare);
+    if (got && got->name == "value" && got->call->getNumArgs() == 0)
+      bare = stripped(got->base);
+    else if (op != nullptr && op->getOperator() == OO_Star && op->getNumArgs() == 1)
+      bare = stripped(op->getArg(0));
+    else
+      break;
   }
-  if (const Expr* value = named(bare); value != nullptr && value != tuple) return elements(value);
+  if (key_of(bare, key, source)) {
+    if (std::vector<int> held = state.elements(key); !held.empty()) return held;
+    if (state.symbol_at(key) >= 0) return {state.symbol_at(key)};
+  }
   llvm::ArrayRef<const Expr*> parts;  // {image, label}
   if (const auto* made = dyn_cast<CXXConstructExpr>(bare))
     parts = {made->getArgs(), made->getNumArgs()};
@@ -698,13 +706,46 @@ std::vector<int> Dtypes::elements(const Expr* tuple) {
   return all;
 }
 
+// So many tensors a tuple has, or an optional one.
+static size_t tensors_in(QualType type) {
+  if (may_hold_tensor(type)) return 1;
+  const auto* record = dyn_cast_or_null<ClassTemplateSpecializationDecl>(
+      type.getNonReferenceType()->getAsCXXRecordDecl());
+  static const llvm::StringSet<> kNames = {"tuple", "pair", "optional"};
+  if (record == nullptr || record->getIdentifier() == nullptr ||
+      !kNames.contains(record->getName()))
+    return 0;
+  size_t count = 0;
+  for (const TemplateArgument& one : record->getTemplateArgs().asArray()) {
+    const auto parts =
+        one.getKind() == TemplateArgument::Pack ? one.getPackAsArray() : llvm::ArrayRef(one);
+    for (const TemplateArgument& part : parts) {
+      const size_t inside =
+          part.getKind() == TemplateArgument::Type ? tensors_in(part.getAsType()) : 0;
+      if (inside == 0) return 0;
+      count += inside;
+    }
+  }
+  return count;
+}
+
+bool Dtypes::bind_tuple(const ValueDecl* variable, QualType type, const Expr* value) {
+  const size_t count = tensors_in(type);
+  if (count == 0 || may_hold_tensor(type)) return false;
+  std::vector<int> all = elements(value);
+  const bool is_whole = !all.empty();
+  for (size_t i = 0; i < count && !is_whole && !is_no_tensor(value); ++i)
+    all.push_back(result(value, i));
+  state.bind_elements({variable}, all);
+  return true;
+}
+
 int Dtypes::result(const Expr* expr, size_t number) {
   if (const std::vector<int> all = elements(expr); !all.empty()) {
     const int symbol = all[std::min(number, all.size() - 1)];
     if (state.knows(symbol)) return symbol;
   }
-  const Expr* named = this->named(stripped(expr));
-  const auto* call = dyn_cast<CallExpr>(stripped(named != nullptr ? named : expr));
+  const auto* call = dyn_cast<CallExpr>(stripped(expr));
   const int symbol = call == nullptr ? -1 : op_result(call, number);
   return symbol >= 0 ? symbol : make(TensorSource::kOther, kAnyDtype);
 }
@@ -911,7 +952,7 @@ void Dtypes::bind_argument(const ParmVarDecl* parameter, const Expr* argument) {
   } else if (type->isBooleanType()) {
     set_named(parameter, argument);
   } else if (const std::vector<int> all = elements(argument); !all.empty()) {
-    tuple_variables_[parameter] = all;
+    state.bind_elements({parameter}, all);
   }
   Key from;
   TensorSource source;

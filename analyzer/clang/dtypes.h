@@ -32,7 +32,6 @@ class Dtypes {
     assumed_ = -1;
     default_ = Dtype::kFloat;
     factories_.clear();
-    tuple_variables_.clear();
   }
   // Of modules and factories that name none, here; empty: it was set to one that is not known.
   DtypeSet default_dtype() const { return default_; }
@@ -62,6 +61,8 @@ class Dtypes {
   }
   // What stands in a tuple, those inside of it one by one. Empty: not known.
   std::vector<int> elements(const clang::Expr* tuple);
+  // std::tuple<Tensor, Tensor> both = x.max(1). False: it holds something else.
+  bool bind_tuple(const clang::ValueDecl* variable, clang::QualType type, const clang::Expr* value);
   // An op of LibTorch that is called, by an operator, a method or a function; no op where it is
   // something else. Operands are named as the schema does, where the declaration tells.
   struct CalledOp {
@@ -175,7 +176,6 @@ class Dtypes {
   std::map<const clang::Expr*, int> results_;
   std::map<const clang::Expr*, std::vector<int>> tuples_;
   std::map<const clang::ValueDecl*, Key> aliases_;
-  std::map<const clang::ValueDecl*, std::vector<int>> tuple_variables_;
   std::map<const clang::ValueDecl*, const clang::Expr*> named_;
   std::optional<std::set<const clang::Decl*>> assigned_;  // of the file
   mutable std::map<const clang::FieldDecl*, Registered> registered_;

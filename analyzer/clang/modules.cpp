@@ -160,13 +160,15 @@ const FunctionDecl* Walk::body_of(const CallExpr* call) const {
   return callee == nullptr ? nullptr : callee->getDefinition();
 }
 
-// A function of a module other than *this; the key is empty where it is not known which.
-bool Walk::calls_other_module(const CallExpr* call, Key& module) const {
+// A function of an object other than *this; the key is empty where it is not known which.
+bool Walk::calls_other_object(const CallExpr* call, Key& key) const {
   const Expr* object = module_that_runs(call);
   const auto member = member_call(call);
-  if (object == nullptr && member && is_module(member->base->getType())) object = member->base;
+  const auto* method = dyn_cast_or_null<CXXMethodDecl>(call->getDirectCallee());
+  if (object == nullptr && member && (method == nullptr || !method->isStatic()))
+    object = member->base;
   if (object == nullptr || isa<CXXThisExpr>(stripped(object))) return false;
-  if (!dtypes_.module_key(object, module)) module.clear();
+  if (!dtypes_.module_key(object, key)) key.clear();
   return true;
 }
 
@@ -175,6 +177,7 @@ bool Walk::calls_other_module(const CallExpr* call, Key& module) const {
 void Walk::cast_module(const Key& module, int symbol) {
   State& state = dtypes_.state;
   for (const auto& [key, held] : state.fields_of(module)) {
+    if (State::is_element(key.back())) continue;
     const auto* field = static_cast<const FieldDecl*>(static_cast<const Decl*>(key.back()));
     if (!is_tensor(field->getType()) || !state.dtypes(held).intersects(kFloating | kComplex) ||
         dtypes_.registered(field) == Dtypes::Registered::kNot)
@@ -196,6 +199,16 @@ void Walk::module_cast(const CallExpr* call) {
   const int own = dtypes_.make(TensorSource::kMade, dtypes_.state.dtypes(symbol));
   dtypes_.set_place(own, place_of(context_, call->getExprLoc()));
   cast_module(key, own);
+}
+
+// An object that a function takes by reference or pointer, and may change.
+static bool may_be_written(const FunctionDecl* callee, unsigned argument, bool has_object) {
+  const unsigned at =
+      has_object && isa_and_nonnull<CXXMethodDecl>(callee) ? argument - 1 : argument;
+  if (callee == nullptr || at >= callee->getNumParams()) return true;
+  const QualType type = callee->getParamDecl(at)->getType();
+  return (type->isReferenceType() || type->isPointerType()) &&
+         !type->getPointeeType().isConstQualified();
 }
 
 // torch::load(net, path), cast_all(net): whatever is given a module and is not seen may cast it,
@@ -220,10 +233,19 @@ void Walk::module_given(const CallExpr* call) {
   for (unsigned i = has_object ? 1 : 0; i < call->getNumArgs(); ++i) {
     const Expr* argument = stripped(call->getArg(i));
     Key key;
-    if (is_module_or_holder(argument->getType()) && dtypes_.module_key(argument, key)) given(key);
+    if (is_module_or_holder(argument->getType()) && dtypes_.module_key(argument, key))
+      given(key);
+    else if ((callee == nullptr || is_ours(callee->getLocation())) &&
+             may_be_written(callee, i, has_object) && dtypes_.object_key(argument, key))
+      dtypes_.state.forget_object(key, true);
   }
-  // net.cast_all(), whose body is elsewhere.
+  // net.cast_all(), memory.add(x), whose body is elsewhere.
   Key key;
+  const auto* method = dyn_cast_or_null<CXXMethodDecl>(callee);
+  if (member && method != nullptr && is_ours(method->getLocation()) && !method->isConst() &&
+      !method->isStatic() && !is_module(member->base->getType()) &&
+      !isa<CXXThisExpr>(stripped(member->base)) && dtypes_.module_key(member->base, key))
+    dtypes_.state.forget_object(key, true);
   if (member && is_module(member->base->getType()) && callee != nullptr &&
       name_of(callee->getDeclName()) != "forward" && dtypes_.module_key(member->base, key) &&
       !isa<CXXThisExpr>(stripped(member->base)))
@@ -383,11 +405,10 @@ class Layers {
     if (call != nullptr && look_in_body(call->getDirectCallee())) return;
     // Made here, or before: Sequential(*blocks), Sequential(first, torch::nn::ReLU()).
     const auto* deref = dyn_cast<UnaryOperator>(made);
-    const bool is_named =
-        (deref != nullptr && deref->getOpcode() == UO_Deref) ||
-        (one != nullptr && (isa<DeclRefExpr>(one) || isa<MemberExpr>(one)));
-    const bool is_made = isa<CXXConstructExpr>(made) ||
-                         (call != nullptr && called_name(call).starts_with("make_"));
+    const bool is_named = (deref != nullptr && deref->getOpcode() == UO_Deref) ||
+                          (one != nullptr && (isa<DeclRefExpr>(one) || isa<MemberExpr>(one)));
+    const bool is_made =
+        isa<CXXConstructExpr>(made) || (call != nullptr && called_name(call).starts_with("make_"));
     const CXXRecordDecl* record = is_named || is_made ? held_module(one->getType()) : nullptr;
     const llvm::StringRef name =
         record == nullptr || record->getIdentifier() == nullptr ? "" : record->getName();
@@ -506,9 +527,9 @@ void Walk::run_layers(const CallExpr* call, const Expr* module, const Input& giv
   std::vector<const CXXRecordDecl*> layers = layers_of(module);
   Key key;
   const bool is_known = dtypes_.module_key(module, key) && key.back() != nullptr;
-  const bool is_one = is_known && is_any_module(static_cast<const ValueDecl*>(
-                                                    static_cast<const Decl*>(key.back()))
-                                                    ->getType());
+  const bool is_one =
+      is_known &&
+      is_any_module(static_cast<const ValueDecl*>(static_cast<const Decl*>(key.back()))->getType());
   std::vector<Dtypes::Way> results;
   Input input = given;
   if (layers.empty()) layers.push_back(nullptr);
@@ -533,9 +554,8 @@ int Walk::run_one(const CallExpr* call, const CXXRecordDecl* layer, const Expr* 
   }
   // Whatever its layers are: some have weights, as a rule, and none casts.
   const bool is_floating = dtypes_.state.dtypes(input.symbol).within(kFloating);
-  return is_floating && dtypes_.module(module) >= 0
-             ? run_layer(call, "LinearImpl", module, {input})
-             : -1;
+  return is_floating && dtypes_.module(module) >= 0 ? run_layer(call, "LinearImpl", module, {input})
+                                                    : -1;
 }
 
 // forward() of a block of the program's own, in the state of the list that it is in. Empty: it is
@@ -544,8 +564,10 @@ std::optional<int> Walk::run_block(const CallExpr* call, const CXXRecordDecl* bl
                                    const Expr* module, const Input& input) {
   const FunctionDecl* forward = nullptr;
   for (const CXXMethodDecl* method : block->methods()) {
-    if (name_of(method->getDeclName()) == "forward") forward = method->getDefinition();
+    if (name_of(method->getDeclName()) == "forward") forward = method;
   }
+  want_body(forward);
+  forward = forward == nullptr ? nullptr : forward->getDefinition();
   if (forward == nullptr || !forward->hasBody() || forward->getNumParams() == 0 ||
       is_too_deep(forward))
     return std::nullopt;
@@ -661,8 +683,7 @@ int Walk::run_layer(const CallExpr* call, llvm::StringRef layer, const Expr* mod
   weight.text =
       without_arrow(dtypes_.text(stripped(module))) + (is_layer ? "->weight" : "->parameters()[0]");
   std::vector<SourceOperand> inputs;
-  for (const Input& one : given)
-    inputs.push_back(dtypes_.operand("input", one.text, one.symbol));
+  for (const Input& one : given) inputs.push_back(dtypes_.operand("input", one.text, one.symbol));
   // Of an input that is not known nothing else would be taken.
   const DtypeSet dtypes = inputs.front().dtypes;
   const bool is_taken = op.op == "embedding" || dtypes == weight.dtypes ||

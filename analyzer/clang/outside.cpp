@@ -26,8 +26,13 @@ void Walk::want_body(const FunctionDecl* function) {
   const auto* method = dyn_cast<CXXMethodDecl>(function);
   std::vector<QualType> types = {function->getReturnType()};
   for (const ParmVarDecl* parameter : function->parameters()) types.push_back(parameter->getType());
+  const CXXRecordDecl* record = method == nullptr ? nullptr : method->getParent();
   const bool is_of_module =
-      (method != nullptr && is_module(QualType(method->getParent()->getTypeForDecl(), 0))) ||
+      (record != nullptr && is_module(QualType(record->getTypeForDecl(), 0))) ||
+      (record != nullptr && record->hasDefinition() &&
+       llvm::any_of(
+           record->fields(),
+           [](const FieldDecl* field) { return is_module_or_holder(field->getType()); })) ||
       llvm::any_of(types, is_module_or_holder);
   if (name.empty()) return;
   (is_of_module ? facts_.module_functions : facts_.tensor_functions).push_back(name);

@@ -206,6 +206,24 @@ void note_missing_headers(CompilerInstance& compiler, SourceFacts& facts) {
   compiler.getPreprocessor().addPPCallbacks(std::make_unique<Includes>(facts));
 }
 
+// Of sources that are read as one, each includes its headers, which may do without a guard.
+class OnceEach : public PPCallbacks {
+ public:
+  explicit OnceEach(Preprocessor& preprocessor) : preprocessor_(preprocessor) {}
+  void FileChanged(SourceLocation at, FileChangeReason reason, SrcMgr::CharacteristicKind kind,
+                   FileID) override {
+    const SourceManager& sources = preprocessor_.getSourceManager();
+    const auto file = sources.getFileEntryRefForID(sources.getFileID(at));
+    if (reason != EnterFile || kind != SrcMgr::C_User || !file) return;
+    const StringRef ending = llvm::sys::path::extension(file->getName());
+    if (ending == ".h" || ending == ".hpp" || ending == ".hh" || ending == ".hxx")
+      preprocessor_.getHeaderSearchInfo().MarkFileIncludeOnce(*file);
+  }
+
+ private:
+  Preprocessor& preprocessor_;
+};
+
 class ParseAction : public ASTFrontendAction {
  public:
   ParseAction(Findings& seen, std::string pch, bool waits)
@@ -227,6 +245,8 @@ class ParseAction : public ASTFrontendAction {
   bool BeginSourceFileAction(CompilerInstance& compiler) override {
     note_missing_headers(compiler, facts_);
     losses_.watch(compiler.getPreprocessor());
+    Preprocessor& preprocessor = compiler.getPreprocessor();
+    if (is_joined_) preprocessor.addPPCallbacks(std::make_unique<OnceEach>(preprocessor));
     return true;
   }
   std::unique_ptr<ASTConsumer> CreateASTConsumer(CompilerInstance& compiler, StringRef) override {

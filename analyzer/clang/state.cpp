@@ -149,6 +149,27 @@ void State::cast_module(const Key& key, int symbol) {
   modules_[key] = symbol;
 }
 
+void State::bind_elements(const Key& tuple, const std::vector<int>& symbols) {
+  forget_object(tuple);
+  Key key = tuple;
+  key.push_back(nullptr);
+  for (size_t i = 0; i < symbols.size(); ++i) {
+    key.back() = element(i);
+    if (is_element(key.back())) symbols_[key] = symbols[i];
+  }
+}
+
+std::vector<int> State::elements(const Key& tuple) const {
+  std::vector<int> symbols;
+  Key key = tuple;
+  key.push_back(element(0));
+  for (auto at = symbols_.find(key); at != symbols_.end(); at = symbols_.find(key)) {
+    symbols.push_back(at->second);
+    key.back() = element(symbols.size());
+  }
+  return symbols;
+}
+
 State::Object State::enter_object(const Key& object) {
   const int whole = module_at(object);
   const Object inside = object.empty() ? Object() : parts_of(object, kThis);

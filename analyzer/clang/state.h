@@ -53,8 +53,15 @@ class State {
     bind(key, symbol);
     entries_.insert(key);
   }
+  // Nothing is known of an object any more, or of its fields.
+  void forget_object(const Key& object, bool fields_only = false);
   // A record that is handed over has what the fields of the other hold.
   void copy_fields(const Key& from, const Key& to);
+  // A tuple's elements are fields that have no declaration.
+  static const void* element(size_t i) { return reinterpret_cast<const void*>(i + 1); }
+  static bool is_element(const void* part) { return reinterpret_cast<uintptr_t>(part) < 64; }
+  void bind_elements(const Key& tuple, const std::vector<int>& symbols);
+  std::vector<int> elements(const Key& tuple) const;
   // A variable that may hold either of two tensors is tracked as one of them.
   bool is_mixed(int symbol) const { return node(symbol).is_mixed; }
 
@@ -129,7 +136,6 @@ class State {
   static bool is_part_of(const Key& part, const Key& whole);
   bool is_in_empty_list(const Key& key) const;
   Object parts_of(const Key& from, const Key& to, bool fields_only = false) const;
-  void forget_object(const Key& object, bool fields_only = false);
   void put(const Object& object);
   void join_modules(const State& a, const State& b);
   void mix_fields_of_one_way(const State& way, const State& other);

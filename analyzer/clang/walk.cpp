@@ -313,9 +313,8 @@ void Walk::range_for(const CXXForRangeStmt* stmt) {
   this->stmt(stmt->getInit());
   this->stmt(stmt->getRangeInit());
   const VarDecl* variable = stmt->getLoopVariable();
-  const bool is_of_modules =
-      variable != nullptr &&
-      (is_module_or_holder(variable->getType()) || is_any_module(variable->getType()));
+  const bool is_of_modules = variable != nullptr && (is_module_or_holder(variable->getType()) ||
+                                                     is_any_module(variable->getType()));
   if (Key modules; is_of_modules && dtypes_.module_key(stmt->getRangeInit(), modules))
     dtypes_.set_alias(variable, modules);
   if (const auto examples = examples_of(stmt->getRangeInit()); variable != nullptr && examples)
@@ -473,12 +472,6 @@ void Walk::declare(const DeclStmt* stmt) {
   }
 }
 
-static bool is_tuple(QualType type) {
-  const CXXRecordDecl* record = type->getAsCXXRecordDecl();
-  return record != nullptr && record->getIdentifier() != nullptr &&
-         (record->getName() == "tuple" || record->getName() == "pair");
-}
-
 void Walk::declare(const VarDecl* variable) {
   const Expr* init = variable->getInit();
   if (may_hold_tensor(variable->getType()) && (init == nullptr || is_no_tensor(init))) {
@@ -508,8 +501,10 @@ void Walk::declare(const VarDecl* variable) {
     symbol = dtypes_.tensor(init);
   else if (holds_dtype(type) || holds_dtype(bare->getType()))
     symbol = dtypes_.dtype(init);
-  else if (type->isBooleanType() || is_tuple(type))
+  else if (type->isBooleanType())
     dtypes_.set_named(variable, init);
+  else
+    dtypes_.bind_tuple(variable, type, init);
   if (symbol >= 0) dtypes_.bind(variable, symbol);
   if (const auto* several = dyn_cast<DecompositionDecl>(variable)) {  // auto [values, indices] = …
     for (size_t i = 0; i < several->bindings().size(); ++i)
@@ -705,10 +700,10 @@ bool Walk::walk_through(const CallExpr* call) {
     bind_parameter(body->getParamDecl(i), call->getArg(i + skip));
   }
   if (!in_main_file(context_, body->getLocation())) facts_.called.push_back(outside_name(body));
-  Key module;
-  const bool is_of_module = calls_other_module(call, module);
+  Key object;
+  const bool is_of_object = calls_other_object(call, object);
   inside(body, {place_of(context_, call->getBeginLoc()), call, skip},
-         is_of_module ? &module : nullptr, [&] { run_body(body->getBody(), call); });
+         is_of_object ? &object : nullptr, [&] { run_body(body->getBody(), call); });
   return true;
 }
 
@@ -759,9 +754,7 @@ void Walk::assign(const CXXOperatorCallExpr* assignment) {
     size_t at = 0;
     assign_tie(tie, value, at);
   } else if (const auto* name = dyn_cast<DeclRefExpr>(stripped(to));
-             name && is_tuple(to->getType())) {
-    dtypes_.forget_named(name->getDecl());
-    dtypes_.assign(to, dtypes_.result(value, 0));
+             name && dtypes_.bind_tuple(name->getDecl(), to->getType(), value)) {
   } else if (is_module_or_holder(to->getType())) {
     if (Key key; dtypes_.module_key(to, key)) module_set(key, value);
   } else if (may_hold_tensor(to->getType())) {

@@ -141,7 +141,8 @@ class Walk {
   void assign(const clang::CXXOperatorCallExpr* assignment);
   void assign_dtype(const clang::Expr* to, const clang::Expr* value);
   void bind_parameter(const clang::ParmVarDecl* parameter, const clang::Expr* argument);
-  // What it returns: a value, or those of a tuple; `call`, if there is one, is remembered to give it.
+  // What it returns: a value, or those of a tuple; `call`, if there is one, is remembered to give
+  // it.
   std::vector<int> run_body(const clang::Stmt* body, const clang::Expr* call);
   // In a function that a call leads to; `object`, where there is one, is its *this.
   template <class Run>
@@ -196,7 +197,7 @@ class Walk {
   bool is_too_deep(const clang::FunctionDecl* function) const;
   const clang::FunctionDecl* called_by(const clang::CallExpr* call) const;
   const clang::FunctionDecl* body_of(const clang::CallExpr* call) const;
-  bool calls_other_module(const clang::CallExpr* call, Key& module) const;
+  bool calls_other_object(const clang::CallExpr* call, Key& key) const;
   void module_cast(const clang::CallExpr* call);
   void cast_module(const Key& module, int symbol);
   void module_given(const clang::CallExpr* call);

@@ -92,14 +92,23 @@ static std::string inclusion(const SourceFacts& source, size_t number,
   return fmt::format("{}#include \"{}\"\n{}", before, source.file, after);
 }
 
+static bool runs_modules(const SourceFacts& facts) {
+  return facts.casts_modules || !facts.module_functions.empty() || !facts.layer_inputs.empty();
+}
+
 std::vector<Joined> sources_to_join(const std::vector<SourceFacts>& all) {
   const Index index(all);
   std::map<size_t, std::set<size_t>> below;
   std::set<size_t> called;
   for (size_t i = 0; i < all.size(); ++i) {
-    if (!all[i].parsed || all[i].module_functions.empty() || is_cuda(all[i].file)) continue;
-    below[i] = index.below(i);
-    called.insert(below[i].begin(), below[i].end());
+    if (!all[i].parsed || is_cuda(all[i].file)) continue;
+    std::set<size_t> sources = index.below(i);
+    const bool has_modules =
+        runs_modules(all[i]) || std::any_of(sources.begin(), sources.end(),
+                                            [&](size_t at) { return runs_modules(all[at]); });
+    if (!has_modules) continue;
+    called.insert(sources.begin(), sources.end());
+    below[i] = std::move(sources);
   }
   std::vector<Joined> joined;
   for (const auto& [file, sources] : below) {

@@ -245,6 +245,17 @@ class AcrossFiles(tool.SharedCacheTest):
         self.model(before="net->to(torch::kDouble);", given="torch::ones({2, 4}, torch::kDouble)")
         self.assertEqual(self.findings(), [])
 
+    def test_an_object_that_runs_a_model_in_another_file(self):
+        """Its header has no guard; what main() gives its constructor is known in its functions."""
+        self.write("setup.py", "")
+        self.write("agent.h", "#include <torch/torch.h>\nstruct Agent {\n  explicit Agent(torch::Dtype dtype);\n  void learn();\n"
+                              "  torch::Tensor seen;\n  torch::nn::Linear net;\n};\n")
+        self.write("agent.cpp", '#include "agent.h"\nAgent::Agent(torch::Dtype dtype) : seen(torch::zeros({4, 4}, dtype)), net(4, 4) {}\n'
+                                "void Agent::learn() {\n  net->forward(seen);\n}\n")
+        for dtype, found in (("kHalf", [("agent.cpp", 4, "error", "mixed-operands")]), ("kFloat", [])):
+            self.write("main.cpp", f'#include "agent.h"\nint main() {{\n  Agent agent(torch::{dtype});\n  agent.learn();\n}}\n')
+            self.assertEqual(self.findings(), found)
+
     def test_what_a_forward_in_another_file_makes(self):
         """Told once, where it stands, with the call that leads there; of two programs, too."""
         bf16 = {"before": "net->to(torch::kBFloat16);", "given": "torch::ones({2, 4}, torch::kBFloat16)"}

@@ -88,3 +88,20 @@ at::Tensor several_ways(at::Tensor x, bool wide) {
   at::Tensor d = at::matmul(widened(half, wide), full);  // Float on one way
   return a + b + c + d + at::matmul(wide ? half.relu() : full, full) + first;
 }
+
+// A tuple that is assigned has each of its results, through an optional, too.
+void assigned_tuples(bool has_past) {
+  torch::Tensor x = torch::ones({4, 4});
+  std::tuple<torch::Tensor, torch::Tensor> best;
+  best = x.max(0);
+  x.gather(1, std::get<1>(best).unsqueeze(0));
+  x.gather(1, std::get<0>(best).unsqueeze(0));
+  // EXPECT error: index is Float, and aten::gather needs Long [refused-dtype]
+  c10::optional<std::tuple<torch::Tensor, torch::Tensor>> past;
+  if (has_past) past = std::make_tuple(x.to(torch::kHalf), x.to(torch::kLong));
+  if (past.has_value()) {
+    x.gather(1, std::get<1>(past.value()));
+    torch::mm(std::get<0>(past.value()), x);
+    // EXPECT error: Float mat2 meets a Half self [mixed-operands]
+  }
+}
