@@ -298,9 +298,7 @@ int Walk::module_of(const Expr* expr) {
   }
   if (dtypes_.names_module(expr, key)) return dtypes_.state.module_at(key);
   if (const auto* call = dyn_cast<CallExpr>(expr)) {
-    const auto returned = modules_.find(call);
-    if (returned != modules_.end() && dtypes_.state.knows(returned->second))
-      return returned->second;
+    if (!dtypes_.state.is_of_whole({call})) return dtypes_.state.module_at({call});
     const llvm::StringRef name = called_name(call);
     if (name != "make_shared" && name != "make_unique")
       return is_jit(record) ? -1 : dtypes_.state.entry_module();
@@ -344,6 +342,9 @@ void Walk::module_set(const Key& module, const Expr* value) {
   if (const Expr* named = registered_module(dyn_cast<CallExpr>(made_or_named(value))))
     return module_set(module, named);
   if (dtypes_.names_module(value, from)) return dtypes_.state.copy_module(from, module);
+  if (const auto* call = dyn_cast<CallExpr>(made_or_named(value));
+      call != nullptr && !dtypes_.state.is_of_whole({call}))
+    return dtypes_.state.copy_module({call}, module);
   const auto making = making_of(value);
   if (making && making->given.empty() && is_list(making->record))
     return dtypes_.state.empty_list(module);

@@ -457,7 +457,8 @@ void Walk::return_from(const ReturnStmt* stmt) {
     } else if (value != nullptr) {
       call.values.push_back(dtypes_.elements(value));
       call.is_tuple = true;
-      call.module = module_of(value);
+      call.module = {stmt};
+      is_module_or_holder(value->getType()) ? module_set(call.module, value) : call.module.clear();
     }
     call.returns.push_back(dtypes_.state);
   }
@@ -629,7 +630,8 @@ std::vector<int> Walk::run_body(const Stmt* body, const Expr* call) {
   const bool is_one = !done.is_tuple && values.size() == 1 && dtypes_.state.knows(values[0]);
   if (is_one) dtypes_.remember(call, values[0]);
   if (done.is_tuple && !values.empty()) dtypes_.remember(call, values);
-  if (done.returns.size() == 1 && done.module >= 0) modules_[call] = done.module;
+  if (done.returns.size() == 1 && !done.module.empty() && dtypes_.state.module_at(done.module) >= 0)
+    dtypes_.state.copy_module(done.module, {call});
   return values;
 }
 

@@ -72,7 +72,7 @@ class Walk {
     std::vector<State> returns;
     std::vector<std::vector<int>> values;  // by return: a tensor or a dtype, or what a tuple has
     bool is_tuple = false;
-    int module = -1;  // the dtype of the module that it returns
+    Key module;  // that it returns, by its `return`
   };
   struct Untyped {
     int symbol;
@@ -287,7 +287,6 @@ class Walk {
   std::map<const clang::VarDecl*, const clang::LambdaExpr*> lambdas_;
   std::map<const clang::Decl*, Examples> examples_;
   std::map<const clang::Decl*, std::vector<const clang::Expr*>> program_inputs_;  // by their list
-  std::map<const clang::Expr*, int> modules_;  // that calls return: the symbol of the dtype
   std::map<const clang::CXXRecordDecl*, bool> casts_itself_;
   std::map<std::tuple<Place, Place, std::string, ReadAs>, size_t> reads_;
   std::map<Place, size_t> dispatches_;

@@ -525,6 +525,9 @@ class Tensor {
   Tensor& operator-=(Scalar other);
   Tensor& operator*=(Scalar other);
   Tensor& operator/=(Scalar other);
+  Tensor& operator&=(const Tensor& other);
+  Tensor& operator|=(const Tensor& other);
+  Tensor& operator^=(const Tensor& other);
   Tensor& zero_() const;
   Tensor& fill_(Scalar value) const;
   Tensor& copy_(const Tensor& other, bool non_blocking = false) const;
@@ -615,6 +618,7 @@ Tensor operator+(const Tensor& a, const Tensor& b);
 Tensor operator-(const Tensor& a, const Tensor& b);
 Tensor operator*(const Tensor& a, const Tensor& b);
 Tensor operator/(const Tensor& a, const Tensor& b);
+Tensor operator%(const Tensor& a, const Tensor& b);
 #define DTYPECHECK_COMPARISON(symbol) \
   Tensor operator symbol(const Tensor& a, const Tensor& b);
 DTYPECHECK_COMPARISON(<)
@@ -634,6 +638,10 @@ DTYPECHECK_OPERATOR(+)
 DTYPECHECK_OPERATOR(-)
 DTYPECHECK_OPERATOR(*)
 DTYPECHECK_OPERATOR(/)
+DTYPECHECK_OPERATOR(%)
+DTYPECHECK_OPERATOR(&)
+DTYPECHECK_OPERATOR(|)
+DTYPECHECK_OPERATOR(^)
 DTYPECHECK_OPERATOR(<)
 DTYPECHECK_OPERATOR(<=)
 DTYPECHECK_OPERATOR(>)

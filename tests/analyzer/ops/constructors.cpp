@@ -128,3 +128,26 @@ void left_out(c10::optional<torch::Tensor> given) {
   net.forward(torch::zeros({4}, torch::kLong));
   net.either(torch::zeros({4}, torch::kLong), given);
 }
+
+// A function that makes and returns a module gives back what its constructor registered.
+struct LowRankImpl : torch::nn::Module {
+  LowRankImpl() { a = register_parameter("a", torch::zeros({4, 4}, torch::kDouble)); }
+  torch::Tensor forward(torch::Tensor x) {
+    return x.matmul(a);
+    // EXPECT error: Double other meets a Float input [mixed-operands]
+  }
+  torch::Tensor a;
+};
+TORCH_MODULE(LowRank);
+LowRank make(bool is_in_float) {
+  auto made = LowRank();
+  if (is_in_float) return made;
+  return made;
+}
+LowRank make_one() { return LowRank(); }
+void returned() {
+  LowRank one = make_one();
+  one->forward(torch::ones({4, 4}));
+  LowRank other = make(true);
+  other->forward(torch::ones({4, 4}, torch::kHalf));
+}

@@ -105,3 +105,14 @@ void assigned_tuples(bool has_past) {
     // EXPECT error: Float mat2 meets a Half self [mixed-operands]
   }
 }
+
+// Signs that few programs write.
+void signs(torch::Tensor index) {
+  torch::Tensor x = torch::ones({4, 4});
+  x.gather(1, torch::arange(4) % 3);
+  x.gather(1, (x % 3).unsqueeze(0));
+  // EXPECT error: index is Float, and aten::gather needs Long [refused-dtype]
+  torch::Tensor flags = x > 0;
+  flags &= x < 1;
+  x.masked_fill_(flags | (x < 2), 0);
+}
