@@ -241,9 +241,7 @@ int Dtypes::layer_parameter(const Expr* expr) const {
   const llvm::StringRef name = name_of(member->getMemberDecl()->getDeclName());
   const CXXRecordDecl* layer = held_module(member->getBase()->getType());
   const bool is_parameter = name.starts_with("weight") || name.starts_with("bias");
-  const bool is_torchs =
-      layer != nullptr &&
-      llvm::StringRef(layer->getQualifiedNameAsString()).starts_with("torch::nn::");
+  const bool is_torchs = layer != nullptr && is_torchs_own(layer);
   return is_parameter && is_torchs ? module(member->getBase()) : -1;
 }
 

@@ -221,6 +221,12 @@ const CXXRecordDecl* held_module(QualType type) {
   return derives_from_module(record, 0) ? record : nullptr;
 }
 
+bool is_torchs_own(const CXXRecordDecl* record) {
+  const SourceManager& sources = record->getASTContext().getSourceManager();
+  return llvm::StringRef(qualified_name(record)).starts_with("torch::nn::") &&
+         sources.isInSystemHeader(sources.getFileLoc(record->getLocation()));
+}
+
 bool is_any_module(QualType type) {
   const CXXRecordDecl* record = record_of(type);
   return record != nullptr && record->getIdentifier() != nullptr &&

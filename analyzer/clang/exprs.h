@@ -47,6 +47,8 @@ bool is_tensor_list(clang::QualType type);
 bool is_module(clang::QualType type);
 // The same, or what holds one: a ModuleHolder, a shared pointer. Null: it holds none.
 const clang::CXXRecordDecl* held_module(clang::QualType type);
+// One that LibTorch's headers define, and not a program in its namespace.
+bool is_torchs_own(const clang::CXXRecordDecl* module);
 // An AnyModule, which holds one module of any class.
 bool is_any_module(clang::QualType type);
 // A TorchScript program, which has the dtype that its file says.

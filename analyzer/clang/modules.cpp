@@ -74,11 +74,6 @@ bool keeps_dtype(llvm::StringRef name) {
          name == "SiLUImpl" || name == "UpsampleImpl" || name == "SoftplusImpl";
 }
 
-bool is_torchs_own(const CXXRecordDecl* record) {
-  const std::string name = record->getQualifiedNameAsString();
-  return llvm::StringRef(name).starts_with("torch::nn::");
-}
-
 bool is_list(const CXXRecordDecl* record) {
   const llvm::StringRef name = record->getIdentifier() == nullptr ? "" : record->getName();
   return is_torchs_own(record) && (name == "ModuleListImpl" || name == "SequentialImpl");
@@ -474,8 +469,9 @@ class Layers {
   // A function that makes and returns one.
   bool look_in_body(const FunctionDecl* function) {
     const FunctionDecl* body = function == nullptr ? nullptr : function->getDefinition();
-    if (body == nullptr || !body->hasBody() || body->isInStdNamespace() || is_libtorchs(body) ||
-        depth_ > kMaxDepth || !is_module_or_holder(body->getReturnType()))
+    if (body == nullptr || !body->hasBody() || body->isInStdNamespace() ||
+        !is_of_project(body->getASTContext(), body->getLocation()) || depth_ > kMaxDepth ||
+        !is_module_or_holder(body->getReturnType()))
       return false;
     ++depth_;
     for_each_expr(body->getBody(), [&](const Expr* one) {
@@ -704,7 +700,8 @@ int Walk::run_layer(const CallExpr* call, llvm::StringRef layer, const Expr* mod
   } else {
     for (size_t i = 0; i < inputs.size(); ++i) add({inputs[i], weight}, given[i].symbol);
   }
-  return is_taken ? symbol : -1;
+  const bool is_norm = op.op.ends_with("_norm");  // gives what it is given
+  return is_norm && dtypes.single() ? given.front().symbol : is_taken ? symbol : -1;
 }
 
 void Walk::run_recurrent(const CallExpr* call, llvm::StringRef name, const Expr* module) {

@@ -82,10 +82,29 @@ void Walk::initialize_field(const Key& key, QualType type, const Expr* value) {
     const int symbol = dtypes_.dtype(value);
     dtypes_.state.bind(key, symbol >= 0 ? symbol : dtypes_.make(TensorSource::kOther, kAnyDtype));
   } else if (type.getNonReferenceType()->isRecordType()) {
-    if (dtypes_.object_key(made_or_named(value), from))
+    if (const auto* list = dyn_cast<InitListExpr>(stripped(value)))
+      initialize_listed(key, list);
+    else if (const auto* call = dyn_cast<CallExpr>(made_or_named(value)))
+      dtypes_.state.copy_fields({call}, key);
+    else if (dtypes_.object_key(made_or_named(value), from))
       dtypes_.state.copy_fields(from, key);
     else
       construct(key, value);
+  }
+}
+
+// View view{8, 8, torch::eye(4)};
+void Walk::initialize_listed(const Key& object, const InitListExpr* list) {
+  const CXXRecordDecl* record = list->getType()->getAsCXXRecordDecl();
+  if (record == nullptr || record->getNumBases() > 0 || !record->isAggregate()) return;
+  unsigned i = 0;
+  for (const FieldDecl* field : record->fields()) {
+    if (i >= list->getNumInits()) return;
+    const Expr* value = list->getInit(i++);
+    if (const auto* left_out = dyn_cast<CXXDefaultInitExpr>(value)) value = left_out->getExpr();
+    Key key = object;
+    key.push_back(field);
+    initialize_field(key, field->getType(), value);
   }
 }
 

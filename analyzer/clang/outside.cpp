@@ -19,9 +19,7 @@ int Walk::parameter_of(int symbol) const {
 
 // The body, in another file, says what becomes of a module, or of tensors.
 void Walk::want_body(const FunctionDecl* function) {
-  if (function == nullptr || function->hasBody() || !is_ours(function->getLocation()) ||
-      is_libtorchs(function))
-    return;
+  if (function == nullptr || function->hasBody() || !is_ours(function->getLocation())) return;
   const std::string name = outside_name(function);
   const auto* method = dyn_cast<CXXMethodDecl>(function);
   std::vector<QualType> types = {function->getReturnType()};
@@ -34,7 +32,7 @@ void Walk::want_body(const FunctionDecl* function) {
            record->fields(),
            [](const FieldDecl* field) { return is_module_or_holder(field->getType()); })) ||
       llvm::any_of(types, is_module_or_holder);
-  if (name.empty()) return;
+  if (name.empty() || (is_libtorchs(function) && !is_of_module)) return;
   (is_of_module ? facts_.module_functions : facts_.tensor_functions).push_back(name);
 }
 

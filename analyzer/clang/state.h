@@ -92,6 +92,10 @@ class State {
   void leave_object(const Key& object, const Object& before);
   // What the fields of an object hold, and those of its parts.
   Modules fields_of(const Key& object) const { return parts_of(object, object, true).fields; }
+  // An object, though it be no module.
+  void copy_object(const Key& from, const Key& to) {
+    is_of_whole(from) ? copy_fields(from, to) : copy_module(from, to);
+  }
   // Of two objects one is made like the other.
   void copy_module(const Key& from, const Key& to);
 

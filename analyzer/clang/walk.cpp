@@ -457,8 +457,8 @@ void Walk::return_from(const ReturnStmt* stmt) {
     } else if (value != nullptr) {
       call.values.push_back(dtypes_.elements(value));
       call.is_tuple = true;
-      call.module = {stmt};
-      is_module_or_holder(value->getType()) ? module_set(call.module, value) : call.module.clear();
+      call.object = {stmt};
+      initialize_field(call.object, value->getType(), value);
     }
     call.returns.push_back(dtypes_.state);
   }
@@ -520,9 +520,7 @@ void Walk::declare(const VarDecl* variable) {
 void Walk::bind_fields(const VarDecl* variable, const Expr* value) {
   const CXXRecordDecl* record = variable->getType().getNonReferenceType()->getAsCXXRecordDecl();
   if (record == nullptr || !record->hasDefinition() || is_tensor(variable->getType())) return;
-  if (const auto* list = dyn_cast<InitListExpr>(stripped(value)))
-    bind_listed(variable, list);
-  else if (!is_module_or_holder(variable->getType()))
+  if (!is_module_or_holder(variable->getType()))
     initialize_field({variable->getCanonicalDecl()}, variable->getType(), value);
   std::vector<const FieldDecl*> fields;
   for (const FieldDecl* field : record->fields()) {
@@ -535,26 +533,14 @@ void Walk::bind_fields(const VarDecl* variable, const Expr* value) {
     dtypes_.state.bind({variable->getCanonicalDecl(), fields[i]}, all[i]);
 }
 
-// View view{8, 8, torch::eye(4)};
-void Walk::bind_listed(const VarDecl* variable, const InitListExpr* list) {
-  const CXXRecordDecl* record = list->getType()->getAsCXXRecordDecl();
-  if (record == nullptr || record->getNumBases() > 0 || !record->isAggregate()) return;
-  unsigned i = 0;
-  for (const FieldDecl* field : record->fields()) {
-    if (i >= list->getNumInits()) return;
-    const Expr* value = list->getInit(i++);
-    const Key key = {variable->getCanonicalDecl(), field};
-    Key module;
-    if (is_tensor(field->getType()))
-      dtypes_.state.bind(key, dtypes_.tensor(value));
-    else if (is_module_or_holder(field->getType()) && dtypes_.module_key(stripped(value), module))
-      dtypes_.state.copy_module(module, key);
-  }
-}
-
 void Walk::expr(const Expr* one) {
   if (one == nullptr || ++steps_ > kMaxSteps) return;
   if (const auto* lambda = dyn_cast<LambdaExpr>(one)) return lambda_in_place(lambda);
+  if (const auto* name = dyn_cast<DeclRefExpr>(one)) {  // one that is handed on
+    const auto lambda = lambdas_.find(dyn_cast<VarDecl>(name->getDecl()));
+    if (lambda != lambdas_.end()) lambda_in_place(lambda->second);
+    return;
+  }
   if (const auto* choice = dyn_cast<ConditionalOperator>(one)) return conditional(choice);
   if (const auto* statement = dyn_cast<StmtExpr>(one)) return stmt(statement->getSubStmt());
   if (const auto* call_of = dyn_cast<CallExpr>(one)) return call(call_of);
@@ -630,8 +616,8 @@ std::vector<int> Walk::run_body(const Stmt* body, const Expr* call) {
   const bool is_one = !done.is_tuple && values.size() == 1 && dtypes_.state.knows(values[0]);
   if (is_one) dtypes_.remember(call, values[0]);
   if (done.is_tuple && !values.empty()) dtypes_.remember(call, values);
-  if (done.returns.size() == 1 && !done.module.empty() && dtypes_.state.module_at(done.module) >= 0)
-    dtypes_.state.copy_module(done.module, {call});
+  if (done.returns.size() == 1 && !done.object.empty())
+    dtypes_.state.copy_object(done.object, {call});
   return values;
 }
 

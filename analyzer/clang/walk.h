@@ -72,7 +72,7 @@ class Walk {
     std::vector<State> returns;
     std::vector<std::vector<int>> values;  // by return: a tensor or a dtype, or what a tuple has
     bool is_tuple = false;
-    Key module;  // that it returns, by its `return`
+    Key object;  // that it returns, by its `return`
   };
   struct Untyped {
     int symbol;
@@ -243,7 +243,7 @@ class Walk {
   Examples transformed(Examples examples, const clang::Expr* transform);
   void bind_examples(const clang::VarDecl* variable, const clang::Expr* value);
   void bind_fields(const clang::VarDecl* variable, const clang::Expr* value);
-  void bind_listed(const clang::VarDecl* variable, const clang::InitListExpr* list);
+  void initialize_listed(const Key& object, const clang::InitListExpr* list);
   void bind_example(const clang::VarDecl* variable, const Examples& examples);
   void assign_tie(const clang::CallExpr* tie, const clang::Expr* value, size_t& at);
   void optimizer_of(const clang::CXXConstructExpr* made);
