@@ -479,7 +479,7 @@ Place Dtypes::origin(int symbol) const {
 
 void Dtypes::add_operand(CalledOp& called, const std::string& name, const Expr* argument) {
   const Expr* bare = stripped(argument);
-  if (is_tensor(bare->getType()) || is_tensor(argument->getType())) {
+  if (may_hold_tensor(bare->getType()) || is_tensor(argument->getType())) {
     const int symbol = tensor(argument);
     called.op.operands.push_back(operand(name, text(bare), symbol));
     called.symbols.push_back(symbol);
@@ -488,7 +488,7 @@ void Dtypes::add_operand(CalledOp& called, const std::string& name, const Expr* 
   if (const InitListExpr* list = list_of(argument)) {
     unsigned i = 0;
     for (const Expr* element : list->inits()) {
-      if (!is_tensor(stripped(element)->getType()) && !is_tensor(element->getType())) return;
+      if (!may_hold_tensor(stripped(element)->getType()) && !is_tensor(element->getType())) return;
       add_operand(called, name + "[" + std::to_string(i++) + "]", element);
     }
     return;

@@ -119,6 +119,21 @@ class LongTypes : public Visitor {
 
 }  // namespace
 
+// Of a template of modules that the file instantiates, what it says of the blocks it is made for.
+static std::vector<const FunctionDecl*> as_instantiated(const FunctionDecl* function) {
+  const auto* method = dyn_cast<CXXMethodDecl>(function);
+  const CXXRecordDecl* record = method == nullptr ? nullptr : method->getParent();
+  const ClassTemplateDecl* made = record == nullptr ? nullptr : record->getDescribedClassTemplate();
+  std::vector<const FunctionDecl*> found;
+  if (made == nullptr || !is_module(QualType(record->getTypeForDecl(), 0))) return {function};
+  for (const ClassTemplateSpecializationDecl* one : made->specializations()) {
+    for (const CXXMethodDecl* own : one->methods()) {
+      if (identity(own) == identity(function) && own->hasBody()) found.push_back(own);
+    }
+  }
+  return found.empty() ? std::vector{function} : found;
+}
+
 WalkedFunctions functions_of(ASTContext& context) {
   Uses uses(context);
   uses.walk();
@@ -134,7 +149,8 @@ WalkedFunctions functions_of(ASTContext& context) {
     if (in_main_file(context, name) && !outside_name(function).empty())
       all.defined.push_back(outside_name(function));
     if (uses.called.contains(id) && !is_bound) continue;
-    all.entries.push_back({function, is_bound ? Callers::kBound : Callers::kUnseen});
+    for (const FunctionDecl* one : as_instantiated(function))
+      all.entries.push_back({one, is_bound ? Callers::kBound : Callers::kUnseen});
   }
   return all;
 }

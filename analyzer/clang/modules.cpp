@@ -114,6 +114,14 @@ bool is_empty_holder(const Expr* expr) {
          stripped(made->getArg(0))->getType()->isNullPtrType();
 }
 
+const CXXMethodDecl* forward_of(const CXXRecordDecl* record) {
+  const CXXMethodDecl* forward = nullptr;
+  for (const CXXMethodDecl* method : record->methods()) {
+    if (forward == nullptr && name_of(method->getDeclName()) == "forward") forward = method;
+  }
+  return forward;
+}
+
 // Square::apply(x, w) of a custom autograd function, whose forward() is given a context before
 // these.
 const FunctionDecl* forward_of_apply(const FunctionDecl* callee) {
@@ -126,10 +134,7 @@ const FunctionDecl* forward_of_apply(const FunctionDecl* callee) {
     return nullptr;
   const CXXRecordDecl* own = base->getTemplateArgs()[0].getAsType()->getAsCXXRecordDecl();
   if (own == nullptr || !own->hasDefinition()) return nullptr;
-  for (const CXXMethodDecl* one : own->methods()) {
-    if (name_of(one->getDeclName()) == "forward") return one;
-  }
-  return nullptr;
+  return forward_of(own);
 }
 
 }  // namespace
@@ -140,11 +145,9 @@ const FunctionDecl* Walk::called_by(const CallExpr* call) const {
   const FunctionDecl* callee = call->getDirectCallee();
   const Expr* module = isa<CXXOperatorCallExpr>(call) ? module_that_runs(call) : nullptr;
   const CXXRecordDecl* record = module == nullptr ? nullptr : held_module(module->getType());
-  if (record != nullptr && record->hasDefinition()) {
-    for (const CXXMethodDecl* method : record->methods()) {
-      if (name_of(method->getDeclName()) == "forward") callee = method;
-    }
-  }
+  const CXXMethodDecl* run =
+      record == nullptr || !record->hasDefinition() ? nullptr : forward_of(record);
+  if (run != nullptr) callee = run;
   if (const FunctionDecl* forward = forward_of_apply(callee)) callee = forward;
   return callee;
 }
@@ -559,10 +562,7 @@ int Walk::run_one(const CallExpr* call, const CXXRecordDecl* layer, const Expr* 
 // not seen.
 std::optional<int> Walk::run_block(const CallExpr* call, const CXXRecordDecl* block,
                                    const Expr* module, const Input& input) {
-  const FunctionDecl* forward = nullptr;
-  for (const CXXMethodDecl* method : block->methods()) {
-    if (name_of(method->getDeclName()) == "forward") forward = method;
-  }
+  const FunctionDecl* forward = forward_of(block);
   want_body(forward);
   forward = forward == nullptr ? nullptr : forward->getDefinition();
   if (forward == nullptr || !forward->hasBody() || forward->getNumParams() == 0 ||
@@ -756,9 +756,7 @@ void Walk::module_called_outside(const CallExpr* call) {
   const CXXRecordDecl* record = module == nullptr ? nullptr : held_module(module->getType());
   if (record == nullptr || is_torchs_own(record) || is_jit(record) || autocast_) return;
   const FunctionDecl* forward = member ? call->getDirectCallee() : nullptr;
-  for (const CXXMethodDecl* method : record->methods()) {
-    if (forward == nullptr && name_of(method->getDeclName()) == "forward") forward = method;
-  }
+  if (forward == nullptr) forward = forward_of(record);
   if (forward == nullptr || forward->hasBody() || is_libtorchs(forward)) return;
   SourceOp op = {.place = place_of(context_, call->getExprLoc()), .function = function_};
   op.op = outside_name(forward);

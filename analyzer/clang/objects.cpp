@@ -81,7 +81,8 @@ void Walk::initialize_field(const Key& key, QualType type, const Expr* value) {
   } else if (holds_dtype(type)) {
     const int symbol = dtypes_.dtype(value);
     dtypes_.state.bind(key, symbol >= 0 ? symbol : dtypes_.make(TensorSource::kOther, kAnyDtype));
-  } else if (type.getNonReferenceType()->isRecordType()) {
+  } else if (const CXXRecordDecl* record = type.getNonReferenceType()->getAsCXXRecordDecl();
+             record != nullptr && is_ours(record->getLocation())) {
     if (const auto* list = dyn_cast<InitListExpr>(stripped(value)))
       initialize_listed(key, list);
     else if (const auto* call = dyn_cast<CallExpr>(made_or_named(value)))

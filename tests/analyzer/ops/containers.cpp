@@ -255,3 +255,25 @@ void structs(const View& given) {
   posed(other, torch::ones({4, 4}));
   posed(given, torch::ones({4, 4}, torch::kDouble));
 }
+
+// A template of modules is judged for what the file makes it for.
+template <typename Kind>
+struct PileImpl : torch::nn::Module {
+  torch::nn::Sequential layers;
+  PileImpl() { layers->push_back(Kind()); }
+  torch::Tensor forward(torch::Tensor x) {
+    x = layers->forward(x);
+    return torch::mm(x, torch::ones({4, 4}));
+    // EXPECT error: Float mat2 meets a Half self [mixed-operands]
+  }
+};
+template struct PileImpl<Lowers>;
+
+// Indices may be optional.
+void optional_indices(c10::optional<torch::Tensor> at) {
+  torch::Tensor x = torch::ones({4, 4});
+  x.index({at});
+  at = torch::arange(4).to(torch::kHalf);
+  x.index({at});
+  // EXPECT error: aten::index does not take a Half indices[0] [refused-dtype]
+}
