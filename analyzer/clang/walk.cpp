@@ -449,16 +449,19 @@ void Walk::switch_case(const SwitchCase* stmt) {
 void Walk::return_from(const ReturnStmt* stmt) {
   this->stmt(stmt->getRetValue());
   if (!calls_.empty() && !dtypes_.state.dead) {
-    Call& call = calls_.back();
     const Expr* value = stmt->getRetValue();
-    if (value != nullptr && (is_tensor(value->getType()) || holds_dtype(value->getType()))) {
+    const bool is_one =
+        value != nullptr && (is_tensor(value->getType()) || holds_dtype(value->getType()));
+    // What it constructs is walked too, as a call on top of this one.
+    if (value != nullptr && !is_one) initialize_field({stmt}, value->getType(), value);
+    Call& call = calls_.back();
+    if (is_one) {
       call.values.push_back(
           {is_tensor(value->getType()) ? dtypes_.tensor(value) : dtypes_.dtype(value)});
     } else if (value != nullptr) {
       call.values.push_back(dtypes_.elements(value));
       call.is_tuple = true;
       call.object = {stmt};
-      initialize_field(call.object, value->getType(), value);
     }
     call.returns.push_back(dtypes_.state);
   }
