@@ -21,14 +21,6 @@ double gap_at(double value, int digits) {
   return std::ldexp(1.0, std::ilogb(std::fabs(value)) - digits + 1);
 }
 
-// The loss that the program calls, which this op is inside of.
-const OpCall& called(const Run& run, const OpCall& inner) {
-  const OpCall* loss = &inner;
-  for (const OpCall* at = &inner; at != nullptr; at = run.call(at->parent))
-    if ((ops::facts_of(at->op) & ops::kLoss) != 0) loss = at;
-  return *loss;
-}
-
 void check(const OpCall& call, const RunIndex& index, Findings& out) {
   if (!call.inexact || call.op != "aten::ones_like" || call.operands.empty()) return;
   const Operand& loss = call.operands.front();
@@ -57,8 +49,7 @@ void check(const OpCall& call, const RunIndex& index, Findings& out) {
         .fix =
             "compute the loss in Float: cast what goes into it, "
             "cross_entropy(logits.float(), …)",
-        .cures = made == nullptr ? std::vector<Cure>()
-                                 : loss_cures(index, out.options(), called(index.run(), *made)),
+        .cures = made == nullptr ? std::vector<Cure>() : loss_cures(index, out.options(), *made),
         .severity = stands ? Severity::kWarning : Severity::kNote};
   });
   if (made != nullptr) out.relate(made->id, call);

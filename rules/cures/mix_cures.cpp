@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "core/follow_links.h"
 #include "rules/cures/cures.h"
 #include "rules/engine/formatting.h"
 
@@ -157,12 +158,15 @@ class MixCures {
   }
 
   // Float is what people want from a loss.
-  void raise_to_float(const OpCall& loss) {
-    const OpCall* outer = index_.run().call(loss.parent);  // cross_entropy_loss of nll_loss
-    if (outer != nullptr && index_.has(*outer, ops::kLoss)) return raise_to_float(*outer);
-    for (const Operand& operand : loss.operands) {
+  void raise_to_float(const OpCall& inner) {
+    const OpCall* loss = &inner;
+    follow_links(&inner, [&](const OpCall& call) {  // cross_entropy_loss of nll_loss
+      if (index_.has(call, ops::kLoss)) loss = &call;
+      return index_.run().call(call.parent);
+    });
+    for (const Operand& operand : loss->operands) {
       const bool is_side = operand.dtypes.within(kLowPrecision) && !is_parameter(operand);
-      if (is_side) add(propose_.cast_operand(loss, operand, Dtype::kFloat, noun_of(operand)));
+      if (is_side) add(propose_.cast_operand(*loss, operand, Dtype::kFloat, noun_of(operand)));
     }
   }
 
@@ -382,7 +386,7 @@ class MixCures {
       goes_on = false;
       for (const OpCallId id : index_.consumers(*last)) {
         const OpCall& next = index_.run().calls[id - 1];
-        if (next.id < last->id || !(next.site.line == promotion.site.line) ||
+        if (next.id <= last->id || !(next.site.line == promotion.site.line) ||
             next.result_dtype() != mix_.odd.dtype)
           continue;
         is_again |=

@@ -16,7 +16,7 @@ std::vector<Cure> mix_cures(const RunIndex& index, const JudgeOptions& options, 
 // Of a call that answers in the dtype of its wide operand, where `low` was wanted.
 std::vector<Cure> promotion_cures(const RunIndex& index, const JudgeOptions& options,
                                   const OpCall& call, const Operand& wide, Dtype low);
-// Of a loss that takes two dtypes: Float is what people want from it.
+// Of a loss, or an op inside of one, that takes two dtypes: Float is what people want from it.
 std::vector<Cure> loss_cures(const RunIndex& index, const JudgeOptions& options,
                              const OpCall& loss);
 

@@ -244,6 +244,8 @@ TEST_CASE("a run without calls, and parents and origins in a circle") {
   run.calls[0].operands[1].origin = 2;
   run.calls[1].parent = 1;
   CHECK_NOTHROW(judge(run));
+  for (Operand& operand : run.calls[0].operands) operand.origin = 1;
+  CHECK_NOTHROW(judge(run));
   run.calls[0].operands[1].origin = 4000000000u;
   run.calls[0].parent = 4000000000u;
   CHECK_NOTHROW(judge(run));
