@@ -337,11 +337,12 @@ void Findings::link_repairs() {
     if (call == nullptr) continue;
     const bool is_inner = call->parent != kNoOpCall && was_let_through(*call);
     const auto beside = is_inner ? followed.find(outermost_of(run_, *call)) : followed.end();
-    const OpCallId follows = call->follows != kNoOpCall ? call->follows
-                             : beside != followed.end() ? beside->second
-                                                        : kNoOpCall;
-    if (follows == kNoOpCall) continue;
-    for (const Rule* rule : all_rules()) links_.push_back({i, about_call(rule, follows)});
+    for (const Rule* rule : all_rules()) {
+      if (call->follows != kNoOpCall)
+        links_.push_back({i, about_call(rule, call->follows)});
+      else if (beside != followed.end())  // and before what its own rule holds for a cause
+        links_.insert(links_.begin(), {i, about_call(rule, beside->second)});
+    }
   }
 }
 
