@@ -287,6 +287,9 @@ std::vector<Cure> moved(const RunIndex& index, const JudgeOptions& options, cons
   if (is_made && !is_in_cpp(*rounded))
     cures.push_back(propose.rewrite(*rounded, Dtype::kFloat, "dtype named",
                                     "make in Float all that has its dtype by the same name"));
+  // The bound of a logarithm was rounded to 1, and so may be what it bounds.
+  if (!std::isfinite(call.inexact->to))
+    for (Cure& cure : propose.compute_in_float(call)) cures.push_back(std::move(cure));
   return cures;
 }
 
