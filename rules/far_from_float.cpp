@@ -249,11 +249,9 @@ std::vector<Cure> moved(const RunIndex& index, const JudgeOptions& options, cons
     // Ids that are written into what a line makes in Float, and asks for no dtype.
     const OpCall* made =
         call.operands.empty() ? nullptr : index.provenance().of(call, call.operands.front()).maker;
-    const bool is_unasked = made != nullptr && index.has(*made, ops::kFactory) &&
-                            made->scalar("dtype") == nullptr &&
-                            made->result_dtype() == Dtype::kFloat;
+    const bool is_float = propose.is_unasked(made) && made->result_dtype() == Dtype::kFloat;
     auto widened =
-        cures.empty() && is_unasked ? propose.cast_result(*made, Dtype::kDouble) : std::nullopt;
+        cures.empty() && is_float ? propose.cast_result(*made, Dtype::kDouble) : std::nullopt;
     if (widened) cures.push_back(*std::move(widened));
     return cures;
   }

@@ -284,8 +284,7 @@ std::optional<Words> of_written(const Refusal& refusal, const Judged& judged) {
   };
   // zeros_like() of integers, which no line asks for: what is added up there is no integer.
   const OpCall* made = judged.index.run().call(written->origin);
-  const bool is_unasked = made != nullptr && judged.index.has(*made, ops::kFactory) &&
-                          written->dtypes.within(kIntegers) && made->scalar("dtype") == nullptr;
+  const bool is_unasked = written->dtypes.within(kIntegers) && judged.propose.is_unasked(made);
   if (is_unasked) make(made);
   if (call.short_op().ends_with('_')) {
     const bool has_number = std::any_of(call.scalars.begin(), call.scalars.end(),
