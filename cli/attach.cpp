@@ -40,7 +40,7 @@ struct AttachCommand {
   uint32_t steps = 3;
   uint32_t seconds = 60;
   std::string out;
-  bool check_values = false;
+  std::string check_values;
   judging::ReportOptions report{.fail_on = "warning"};
 };
 
@@ -95,7 +95,8 @@ class Recording {
     const auto offset = ElfFile::open(stage1)->symbol_address("dtypecheck_begin");
     if (!offset) throw InputError(fmt::format("{}: not a tracer of this version", stage1));
     std::string options = fmt::format("leave-after={}", command_.steps);
-    if (command_.check_values) options += ",check-values";
+    if (!command_.check_values.empty())
+      options += "," + steps_option("check-values", command_.check_values);
     attaching::Injection call(process_, stage1, *offset,
                               attaching::function_in(process_.pid, stage1, "dtypecheck_begin"),
                               {folder_.path(), hooks, own_executable(), options});

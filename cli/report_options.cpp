@@ -3,10 +3,14 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <regex>
 #include <vector>
 
 #include "cli/exit_status.h"
+#include "platform/error.h"
 #include "platform/output.h"
+#include "platform/printable.h"
 #include "platform/terminal.h"
 #include "reports/judging/baseline.h"
 #include "reports/summary.h"
@@ -34,12 +38,24 @@ int status_of_whole(const judging::RecordedRun& recorded, const std::string& wha
                      reports::what_is_missing(report));
 }
 
-void add_recording_options(Options& options, std::string& out, bool* check_values) {
+void add_recording_options(Options& options, std::string& out, std::string* check_values) {
   options.add("--out", out, "folder of the run; default: dtypecheck-runs/<date>-<time>-<pid>")
       .type("DIR");
   if (check_values != nullptr)
-    options.add_flag("--check-values", *check_values,
-                     "look for the first inf or NaN in the results");
+    options.add_flag("--check-values", *check_values, kUsualSteps,
+                     "look for the first inf or NaN in the results: in the first 16 steps and one "
+                     "in 16 of the others, and in all of --check-values=95-100 too");
+}
+
+std::string steps_option(const std::string& name, std::string steps) {
+  if (steps == kUsualSteps) return name;
+  static const std::regex kList(
+      "[1-9][0-9]{0,8}(-[1-9][0-9]{0,8})?(,[1-9][0-9]{0,8}(-[1-9][0-9]{0,8})?)*");
+  if (!std::regex_match(steps, kList))
+    throw InputError(fmt::format("--{}={}: expected steps counted from 1, as in --{}=1,2,95-100",
+                                 name, printable(steps), name));
+  std::replace(steps.begin(), steps.end(), ',', '+');  // a comma parts the tracer's options
+  return name + "=" + steps;
 }
 
 void add_report_options(Options& options, judging::ReportOptions& report,

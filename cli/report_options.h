@@ -15,8 +15,15 @@ int status_of(const reports::Report& report, const judging::ReportOptions& optio
 // The same of what is made from a run without judging it; `what` is not whole then.
 int status_of_whole(const judging::RecordedRun& recorded, const std::string& what);
 
+// Of --check-values, --values and --health where they are given without a value.
+constexpr char kUsualSteps[] = "usual";
+
 // --out, and --check-values of what looks at values, for a command that records.
-void add_recording_options(Options& options, std::string& out, bool* check_values = nullptr);
+void add_recording_options(Options& options, std::string& out, std::string* check_values = nullptr);
+
+// The tracer's option (tracer/protocol.md) for steps that a user names: "check-values=1+95-100" for
+// --check-values=1,95-100. Throws InputError.
+std::string steps_option(const std::string& name, std::string steps);
 
 // --format, --color, -o and --fail-on; the help texts say what happens without the latter two.
 void add_report_options(Options& options, judging::ReportOptions& report,

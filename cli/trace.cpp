@@ -36,19 +36,6 @@ namespace fs = std::filesystem;
 
 namespace dtypecheck::cli {
 
-static constexpr char kUsualSteps[] = "usual";  // of --values, and of --health
-
-// "1,2,100" is "values=1+2+100": a comma parts the options.
-static std::string values_option(std::string steps) {
-  if (steps == kUsualSteps) return "values";
-  const bool is_list = std::regex_match(steps, std::regex("[1-9][0-9]{0,8}(,[1-9][0-9]{0,8})*"));
-  if (!is_list)
-    throw InputError(
-        fmt::format("--values={}: expected steps counted from 1, as in --values=1,2,100", steps));
-  std::replace(steps.begin(), steps.end(), ',', '+');
-  return "values=" + steps;
-}
-
 static std::string health_option(const std::string& every) {
   if (every == kUsualSteps) return "health";
   if (!std::regex_match(every, std::regex("[1-9][0-9]{0,8}")))
@@ -117,8 +104,9 @@ static Environment tracer_environment(const TraceCommand& command, const RunFold
   const std::string preload = preloadable(preload_library(), hooks);
   std::vector<std::string> options;
   if (command.steady) options.push_back("steady");
-  if (command.check_values) options.push_back("check-values");
-  if (!command.values.empty()) options.push_back(values_option(command.values));
+  if (!command.check_values.empty())
+    options.push_back(steps_option("check-values", command.check_values));
+  if (!command.values.empty()) options.push_back(steps_option("values", command.values));
   if (!command.health.empty()) options.push_back(health_option(command.health));
   if (command.keep_going) options.push_back("keep-going");
   if (command.nudge) options.push_back("nudge");
@@ -380,7 +368,7 @@ static std::function<int()> set_up(Options& options) {
   options.add_flag(
       "--values", command->values, kUsualSteps,
       "record digests of the operands and results of each op call, for dtypecheck diff: in "
-      "steps 1, 2, 4, 8 and so on, or in those of --values=1,2,100");
+      "steps 1, 2, 4, 8 and so on, or in those of --values=1,2,95-100");
   add_health_option(options, *command);
   options.add_flag("--record-draws", command->record_draws,
                    "keep the random numbers that the program draws on the CPU, up to 64 MB, for "

@@ -16,9 +16,9 @@ struct TraceCommand {
   std::vector<std::string> program;
   std::string out;
   bool steady = false;
-  bool check_values = false;
-  std::string values;  // steps; "": no digests
-  std::string health;  // each so many steps, or kUsual; "": none
+  std::string check_values;  // steps besides the usual ones, or kUsualSteps; "": no checks
+  std::string values;        // steps, or kUsualSteps; "": no digests
+  std::string health;        // each so many steps, or kUsualSteps; "": none
   bool no_gpu = false;
   uint32_t timeline = 0;
   bool keep_going = false;

@@ -23,6 +23,15 @@ constexpr int kMaxDepth = 5;        // findings that are cured on top of one ano
 constexpr size_t kMaxPartials = 2;  // tries that died further on, of which one is built upon
 constexpr int kMaxFurther = 6;      // runs behind the first proof, for a change of more merit
 
+// In which the loss was lost first, as the program had it; 0: in none.
+uint32_t lost_step_of(const Run& run) {
+  uint32_t first = 0;
+  for (const OpCall& call : run.calls)
+    for (const NonFinite& what : call.non_finite)
+      if ((what.is_loss || what.is_read) && (first == 0 || what.step < first)) first = what.step;
+  return first;
+}
+
 class Searcher {
  public:
   Searcher(const judging::RecordedRun& recorded, const std::vector<Finding>& findings,
@@ -99,8 +108,10 @@ class Searcher {
   std::shared_ptr<const Trial> repair_run(bool runs_eagerly) {
     Program program = program_;
     if (runs_eagerly) program.environment["TORCHDYNAMO_DISABLE"] = "1";
-    auto trial = std::make_shared<Trial>(
-        run({}, program, "the repair run", {.keep_going = true, .ends_when_steady = true}));
+    auto trial = std::make_shared<Trial>(run({}, program, "the repair run",
+                                             {.keep_going = true,
+                                              .ends_when_steady = true,
+                                              .looked_at_step = lost_step_of(root_.run())}));
     if (trial->is_interrupted) return nullptr;
     if (!trial->problem.empty() || trial->recorded.run.calls.empty()) {
       out_.impossible =

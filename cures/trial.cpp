@@ -59,6 +59,11 @@ class Interruption {
   std::array<struct sigaction, kSignals.size()> before_{};
 };
 
+std::string value_checks(const TrialOptions& options) {
+  const uint32_t step = options.looked_at_step;
+  return step < 2 ? "--check-values" : fmt::format("--check-values={}-{}", step - 1, step);
+}
+
 // The program with the changed source, running or ended.
 class Attempt {
  public:
@@ -81,7 +86,7 @@ class Attempt {
     for (const auto& [name, value] : program.environment) set_variable(environment, name, value);
     std::vector<std::string> command = {own_executable()};
     if (program.under.empty()) {
-      command.insert(command.end(), {"trace", "--check-values", "--seed", "0"});
+      command.insert(command.end(), {"trace", value_checks(options), "--seed", "0"});
       if (why_writes_stay_.empty()) command.push_back("--discard-writes");
     } else {
       command.insert(command.end(), program.under.begin(), program.under.end());
@@ -294,9 +299,9 @@ Trial run_trial(const Patch& patch, const Program& program, const TrialOptions& 
       const uint64_t steps = trial.steps();
       novelty.look_at(trial, std::min(seconds, kBusy * attempt.processor_seconds()));
       trial.is_timed_out = seconds > options.timeout_s;
-      is_enough = trial.is_timed_out ||
-                  (options.enough_steps > 0 && steps >= options.enough_steps) ||
-                  (options.ends_when_steady && novelty.is_over());
+      is_enough =
+          trial.is_timed_out || (options.enough_steps > 0 && steps >= options.enough_steps) ||
+          (options.ends_when_steady && novelty.is_over() && steps >= options.looked_at_step);
       if (options.progress) options.progress(fmt::format("{:.0f} s, {} steps", seconds, steps));
     }
     const bool has_ended = attempt.has_ended();
@@ -304,7 +309,7 @@ Trial run_trial(const Patch& patch, const Program& program, const TrialOptions& 
     trial.is_interrupted = interruption.has_come();
     if (trial.is_interrupted) return trial;
     if (has_ended) trial.end = attempt.how_it_ended();
-    trial.steps_till_steady = novelty.since_steps();
+    trial.steps_till_steady = std::max<uint64_t>(novelty.since_steps(), options.looked_at_step);
     trial.recorded = attempt.recorded();
     trial.findings = judging::judged_report(trial.recorded, {}).findings;
     trial.last_words = attempt.last_words(trial.recorded.run);

@@ -26,6 +26,9 @@ struct TrialOptions {
   uint64_t enough_steps = 0;
   // Ends it once it does nothing new: for a program that trains for hours.
   bool ends_when_steady = false;
+  // A step whose values are all looked at, and those of the step before, and that it is not ended
+  // before, for what it does there is new; 0: none.
+  uint32_t looked_at_step = 0;
   // Called now and then, with what to show a user who waits.
   std::function<void(const std::string& what)> progress = nullptr;
 };

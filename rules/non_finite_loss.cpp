@@ -192,6 +192,17 @@ std::string why(const Found& found) {
       found.what == What::kLoss ? "its gradients are lost" : "the step's gradients are lost");
 }
 
+// Of later steps not all are looked at unless they are named, and what the step before made of the
+// weights is where the loss of this one may have begun.
+std::string fix(const Found& found) {
+  const std::string steps = found.step < 2 ? "" : fmt::format("={}-{}", found.step - 1, found.step);
+  return fmt::format(
+      "Record the run once more with dtypecheck trace --check-values{}: it names the op that gave "
+      "the "
+      "first inf or NaN.",
+      steps);
+}
+
 void check_run(const RunIndex& index, Findings& out) {
   const Losses losses(index);
   std::map<uint32_t, Seen> processes;
@@ -207,7 +218,10 @@ void check_run(const RunIndex& index, Findings& out) {
     if (origin != nullptr && out.is_reported(*origin)) continue;  // which says so
     out.add(*found.call, message(found), [&] {
       // A mean of what a mask selects, and it selects nothing.
-      return Details{.why = why(found), .severity = Severity::kError, .follows = {{&bool_sum}}};
+      return Details{.why = why(found),
+                     .fix = fix(found),
+                     .severity = Severity::kError,
+                     .follows = {{&bool_sum}}};
     });
   }
 }

@@ -47,6 +47,21 @@ class FirstInTime(TracedTest):
         self.assertEqual(consequence["location"]["line"], line_of("values_in_time.py", "difference"))
         self.assertEqual(consequence["follows"], cause["id"])
 
+    def test_a_late_step_is_looked_at_where_it_is_named(self):
+        late = ["values_in_time.py", "4.4", "25"]  # overflows in step 21
+        (unnamed,) = self.traced(*late, options=["--check-values"]).run.findings()
+        self.assertEqual(unnamed["rule"], "non-finite-loss")
+        self.assertIn("dtypecheck trace --check-values=20-21:", unnamed["fix"])
+        cause, _ = self.traced(*late, options=["--check-values=3,20-21"]).run.findings()
+        self.assertEqual((cause["op"], cause["location"]["line"]),
+                         ("aten::exp", line_of("values_in_time.py", "overflow")))
+
+    def test_steps_that_are_none(self):
+        for steps in "0", "x", "5-", "1,,2", "-3":
+            done = self.traced("values_in_time.py", options=[f"--check-values={steps}"])
+            self.assertEqual(done.status, 2)
+            self.assertIn(f"--check-values={steps}: expected steps counted from 1", done.said)
+
 
 class Loss(TracedTest):
     """Without value checks a loss that is NaN is reported, and what shows where it began."""

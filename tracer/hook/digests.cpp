@@ -22,6 +22,7 @@
 #include "core/codes.h"
 #include "tracer/hook/describe.h"
 #include "tracer/hook/gpu_digests.h"
+#include "tracer/hook/option_text.h"
 #include "tracer/hook/tracer.h"
 #include "tracer/python/python_sites.h"
 
@@ -33,10 +34,7 @@ constexpr size_t kMostTensors = 4096;  // of one call
 constexpr int kMostDims = 16;
 constexpr size_t kMostKnown = 1u << 16;  // tensors that are found again; then all are forgotten
 
-struct DigestSteps {
-  std::vector<uint32_t> listed;  // none: powers of two
-};
-DigestSteps* digest_steps = new DigestSteps;
+StepList* digest_steps = new StepList;  // none: powers of two
 
 struct KnownDigest {
   uint32_t id = 0;
@@ -103,8 +101,7 @@ thread_local DigestedCall* digested_call = nullptr;
 
 bool is_wanted(uint32_t step) {
   if (step == 0) return false;
-  if (digest_steps->listed.empty()) return (step & (step - 1)) == 0;
-  return std::binary_search(digest_steps->listed.begin(), digest_steps->listed.end(), step);
+  return digest_steps->empty() ? (step & (step - 1)) == 0 : digest_steps->contains(step);
 }
 
 template <typename Visit>
@@ -541,17 +538,9 @@ void end_call(const Frame& frame, const std::vector<c10::IValue>& outputs) {
 }  // namespace
 
 bool start_digests(const char* options) {
-  const std::string all = std::string(",") + options + ",";
-  const size_t at = all.find(",values");
-  if (at == std::string::npos || (all[at + 7] != ',' && all[at + 7] != '=')) return false;
-  digest_steps->listed.clear();
-  const char* text = all.c_str() + at + 7;
-  while (*text == '=' || *text == '+') {
-    char* end = nullptr;
-    digest_steps->listed.push_back(static_cast<uint32_t>(std::strtoul(text + 1, &end, 10)));
-    text = end;
-  }
-  std::sort(digest_steps->listed.begin(), digest_steps->listed.end());
+  std::string steps;
+  if (!read_option(options, "values", &steps)) return false;
+  *digest_steps = StepList(steps);
   return true;
 }
 

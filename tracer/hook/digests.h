@@ -11,7 +11,7 @@
 namespace dtypecheck {
 namespace tracer {
 
-// True where the options ask for digests: "values", or "values=1+2+100".
+// True where the options ask for digests: "values", or "values=1+2+95-100".
 bool start_digests(const char* options);
 
 // Of an op that no other op called, before it runs and once it returned.

@@ -17,6 +17,7 @@
 #include "tracer/hook/digests.h"
 #include "tracer/hook/gpu_digests.h"
 #include "tracer/hook/gpu_samples.h"
+#include "tracer/hook/option_text.h"
 #include "tracer/hook/sites.h"
 #include "tracer/hook/tracer.h"
 #include "tracer/hook/weight_moves.h"
@@ -463,12 +464,8 @@ void write_what_was_seen() {
 }  // namespace
 
 bool start_health(const char* options) {
-  const std::string all = std::string(",") + options + ",";
-  const size_t at = all.find(",health");
-  if (at == std::string::npos || (all[at + 7] != ',' && all[at + 7] != '=')) return false;
-  pace->asked_every = all[at + 7] == '='
-                          ? static_cast<uint32_t>(std::strtoul(all.c_str() + at + 8, nullptr, 10))
-                          : 0;
+  if (!read_option(options, "health")) return false;
+  pace->asked_every = number_of_option(options, "health");
   pace->every = pace->asked_every;
   return true;
 }

@@ -19,6 +19,7 @@
 #include "tracer/hook/health.h"
 #include "tracer/hook/looking.h"
 #include "tracer/hook/op_table.h"
+#include "tracer/hook/option_text.h"
 #include "tracer/hook/phases.h"
 #include "tracer/hook/pretended.h"
 #include "tracer/hook/recorder.h"
@@ -68,35 +69,21 @@ void forget_file() {
   }
 }
 
-bool has_option(const char* options, const char* name) {
-  const std::string all = std::string(",") + options + ",";
-  return all.find(std::string(",") + name + ",") != std::string::npos;
-}
-
-// "timeline=3" is 3.
-uint32_t number_of_option(const char* options, const char* name) {
-  const std::string all = std::string(",") + options;
-  const size_t at = all.find(std::string(",") + name + "=");
-  return at == std::string::npos ? 0
-                                 : static_cast<uint32_t>(std::strtoul(
-                                       all.c_str() + all.find('=', at) + 1, nullptr, 10));
-}
-
 void read_options(const char* options) {
-  tracer.options.steady = has_option(options, "steady");
+  tracer.options.steady = read_option(options, "steady");
   const char* after = tracer.options.steady ? std::getenv("DTYPECHECK_LOOK_AWAY_AFTER") : nullptr;
   tracer.options.look_away_after = after ? std::atoi(after) : -1;
-  tracer.options.check_values = has_option(options, "check-values");
+  tracer.options.check_values = read_value_checks(options);
   tracer.options.values = start_digests(options);
   tracer.options.health = start_health(options);
-  tracer.options.fix = has_option(options, "fix");
-  tracer.options.keep_going = tracer.options.fix || has_option(options, "keep-going");
-  tracer.options.nudge = has_option(options, "nudge");
-  tracer.options.seeds = std::strstr(options, "seed=") != nullptr;
+  tracer.options.fix = read_option(options, "fix");
+  tracer.options.keep_going = tracer.options.fix || read_option(options, "keep-going");
+  tracer.options.nudge = read_option(options, "nudge");
+  tracer.options.seeds = read_option(options, "seed");
   tracer.options.seed = number_of_option(options, "seed");
   tracer.options.draws = keep_going::read_draw_options(options);
   tracer.options.in_float = keep_going::read_in_float(options);
-  tracer.options.pretended = has_option(options, "pretended");
+  tracer.options.pretended = read_option(options, "pretended");
   tracer.options.most_steps = number_of_option(options, "most-steps");
   tracer.options.timeline_steps = number_of_option(options, "timeline");
   tracer.options.leave_after = number_of_option(options, "leave-after");

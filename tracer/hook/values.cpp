@@ -9,6 +9,7 @@
 #include <cstring>
 #include <memory>
 #include <mutex>
+#include <string>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -19,6 +20,7 @@
 #include "tracer/hook/describe.h"
 #include "tracer/hook/gpu_samples.h"
 #include "tracer/hook/gpu_work.h"
+#include "tracer/hook/option_text.h"
 #include "tracer/hook/shadows.h"
 #include "tracer/hook/tracer.h"
 #include "tracer/keep_going/known_values.h"
@@ -151,11 +153,13 @@ struct Finite {
   bool known = false, all = true, nan = false;
 };
 
+StepList* checked_steps = new StepList;  // that are asked for, besides those below
+
 // What a training does in a step long after its first, to evaluate or to save, begins there.
 bool looks_in_this_step(const trace::SignatureRecord* signature) {
   const uint32_t step = tracer.current_step();
-  return tracer.options.check_values &&
-         (step - signature->first_step < kEveryStepUntil || step % kThenOneIn == 0);
+  return tracer.options.check_values && (step - signature->first_step < kEveryStepUntil ||
+                                         step % kThenOneIn == 0 || checked_steps->contains(step));
 }
 
 std::atomic<uint32_t> ops_since_look{0};
@@ -808,6 +812,13 @@ void look_at_read(ThreadState* state, const Frame& frame, const std::vector<c10:
     write_non_finite(frame.read, {true, false, std::isnan(value.toDouble())},
                      trace::kNonFiniteIsRead, 0, tracer.current_step());
   }
+}
+
+bool read_value_checks(const char* options) {
+  std::string steps;
+  if (!read_option(options, "check-values", &steps)) return false;
+  *checked_steps = StepList(steps);
+  return true;
 }
 
 void forget_values() {

@@ -10,6 +10,10 @@
 namespace dtypecheck {
 namespace tracer {
 
+// True where the options ask for all inf and NaN: "check-values", or "check-values=95-100" for
+// every call of these steps besides those that are looked at in any case.
+bool read_value_checks(const char* options);
+
 void look_at_inputs(ThreadState* state, Frame& frame, c10::ArrayRef<const c10::IValue> inputs);
 void look_at_results(ThreadState* state, const Frame& frame,
                      const std::vector<c10::IValue>& outputs);

@@ -15,6 +15,7 @@
 #include "trace/draws.h"
 #include "tracer/hook/describe.h"
 #include "tracer/hook/facts.h"
+#include "tracer/hook/option_text.h"
 #include "tracer/hook/tracer.h"
 #include "tracer/keep_going/quiet.h"
 
@@ -97,7 +98,7 @@ bool give(uint64_t key, const at::Tensor& drawn) {
 
 bool read_draw_options(const char* options) {
   const char* folder = std::getenv("DTYPECHECK_REPLAY");
-  draws->records = (std::string(",") + options + ",").find(",record-draws,") != std::string::npos;
+  draws->records = read_option(options, "record-draws");
   draws->replays = folder && *folder;
   return draws->records || draws->replays;
 }

@@ -5,6 +5,7 @@
 
 #include "ops/ops.h"
 #include "tracer/hook/describe.h"
+#include "tracer/hook/option_text.h"
 #include "tracer/hook/tracer.h"
 #include "tracer/python/python_api.h"
 #include "tracer/python/python_sites.h"
@@ -224,11 +225,8 @@ Object* rounded(Object*, Object* tensor) {
 }  // namespace
 
 bool read_in_float(const char* options) {
-  static constexpr char kOption[] = ",in-float=";
-  const std::string all = std::string(",") + options;
-  const size_t at = all.find(kOption);
-  named = at == all.npos ? "" : all.substr(at + sizeof kOption - 1);
-  named = named.substr(0, named.find(','));
+  named.clear();
+  read_option(options, "in-float", &named);
   return !named.empty();
 }
 
