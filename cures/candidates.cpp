@@ -22,7 +22,8 @@ bool acts_at_call(CureKind kind) {
 }
 
 std::string place_text(const Cure& cure) {
-  return fmt::format("{}:{}:{}", cure.where.file, cure.where.line, cure.text);
+  return fmt::format("{}:{}:{}:{}", cure.where.file, cure.where.line, cure.where.extent.end_column,
+                     cure.text);
 }
 
 DtypeSet odd_dtype(const OpCall& call, const Finding& finding) {

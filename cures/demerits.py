@@ -3,7 +3,7 @@ Standard library only, Python 3.8 or later."""
 
 import ast
 
-from statement import CAST_METHODS, DTYPES, blocks, dotted, is_cast, is_loaded, last_part, modules_imported, names_bound, torch_name
+from statement import CAST_METHODS, DTYPES, VIEWS, blocks, dotted, is_cast, is_loaded, last_part, modules_imported, names_bound, torch_name
 
 
 LOW = {"float16", "half", "bfloat16"}
@@ -17,7 +17,15 @@ def receivers(call):
 
 
 def casts_in_row(node):
-    return is_cast(node) and any(is_cast(receiver) for receiver in receivers(node))
+    """x.half().float(), and x.half().cpu().float(); not x.float().sum().half(), which computes the sum in Float."""
+    if not is_cast(node):
+        return False
+    for receiver in receivers(node):
+        if is_cast(receiver):
+            return True
+        if not (isinstance(receiver, ast.Call) and getattr(receiver.func, "attr", "") in (*VIEWS, "cpu", "cuda", "detach", "contiguous")):
+            return False
+    return False
 
 
 def cast_by(statement):

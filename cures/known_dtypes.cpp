@@ -54,12 +54,27 @@ std::string name_in_torch(Dtype dtype) {
 Json results_in(const Run& run, uint32_t process, const std::string& file) {
   Json results = Json::array();
   for (const auto& [place, calls] : calls_by_expression(run, process, file)) {
-    if (gave_another(calls)) continue;
+    const std::string dtype =
+        gave_another(calls) ? "" : name_in_torch(*calls.back()->result_dtype());
     const auto [line, column, end_line, end_column] = place;
-    results.push_back(
-        {line, column, end_line, end_column, name_in_torch(*calls.back()->result_dtype())});
+    results.push_back({line, column, end_line, end_column, dtype});
   }
   return results;
+}
+
+Json models_trained_low(const Run& run, uint32_t process) {
+  Json models = Json::array();
+  std::set<std::string> seen;
+  for (const OpCall& call : run.calls) {
+    if (call.process != process) continue;
+    for (const Operand& operand : call.operands) {
+      const bool is_its = is_parameter(operand) && operand.requires_grad &&
+                          operand.dtypes.within(kLowPrecision) && !operand.parameter.empty();
+      const std::string root = is_its ? rules::root_module(operand.parameter) : "";
+      if (!root.empty() && seen.insert(root).second) models.push_back(root);
+    }
+  }
+  return models;
 }
 
 Json parameters_around(const Run& run, const OpCall& call) {

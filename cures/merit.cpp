@@ -62,12 +62,13 @@ std::set<std::string> adapters_of(const Run& run) {
 
 // Where matrices are multiplied, that is what 16 bits are for.
 static LowShare low_share_but(const Run& run, const std::set<std::string>& wide,
-                              const std::set<std::string>& adapters) {
+                              const std::set<std::string>& adapters, const SourceLine& line) {
   const bool has_products = std::any_of(run.calls.begin(), run.calls.end(), multiplies);
   const auto is_of_adapter = [&](const Operand& operand) {
     return is_parameter(operand) && adapters.contains(operand.parameter);
   };
   double calls = 0, low_calls = 0, bytes = 0, low_bytes = 0;
+  double line_calls = 0, line_bytes = 0;
   std::set<OpCallId> repaired;  // and what came of these
   for (const OpCall& call : run.calls) {
     const bool is_repaired =
@@ -100,16 +101,21 @@ static LowShare low_share_but(const Run& run, const std::set<std::string>& wide,
     bytes += size;
     low_calls += is_low ? times : 0;
     low_bytes += is_low ? size : 0;
+    const bool is_there = is_low && call.site.line == line;
+    line_calls += is_there ? times : 0;
+    line_bytes += is_there ? size : 0;
   }
-  return {calls > 0 ? low_calls / calls : 0, bytes > 0 ? low_bytes / bytes : 0, adapters};
+  const auto part = [](double of, double all) { return all > 0 ? of / all : 0; };
+  return {part(low_calls, calls), part(low_bytes, bytes), adapters,
+          (part(line_calls, low_calls) + part(line_bytes, low_bytes)) / 2};
 }
 
 // Where a product reads weights in Float, and another in 16 bits, a fault has lowered them on the
 // way. A program all of whose weights are read in both computes in one after the other.
-LowShare low_share(const Run& run, const std::set<std::string>& adapters) {
+LowShare low_share(const Run& run, const std::set<std::string>& adapters, const SourceLine& line) {
   const auto wide = weights_read_in(run, Dtype::kFloat), low = weights_read_in(run, kLowPrecision);
   const bool has_others = !std::includes(wide.begin(), wide.end(), low.begin(), low.end());
-  return low_share_but(run, has_others ? wide : std::set<std::string>(), adapters);
+  return low_share_but(run, has_others ? wide : std::set<std::string>(), adapters, line);
 }
 
 Merit merit_of_source(const Patch& patch, bool is_setting, const std::vector<Change>& changes) {
@@ -128,18 +134,18 @@ Merit merit_of_source(const Patch& patch, bool is_setting, const std::vector<Cha
   return merit;
 }
 
-bool is_beside(const Finding& finding, bool was_refused) {
-  return was_refused && finding.severity == Severity::kWarning &&
+bool is_beside(const Finding& finding, bool was_error) {
+  return was_error && finding.severity == Severity::kWarning &&
          (finding.is_asked_for || !loses_steps(finding));
 }
 
 void add_run(Merit& merit, const Trial& trial, const LowShare& before, const Judge& judge,
-             bool was_refused) {
+             bool was_error) {
   std::set<std::string> left, left_costs;
   for (const Finding& finding : trial.findings) {
     if (finding.severity < Severity::kWarning || judge.came_with_data(trial.recorded.run, finding))
       continue;
-    const bool is_other = is_beside(finding, was_refused);
+    const bool is_other = is_beside(finding, was_error);
     const bool stands_still = loses_steps(finding) && !is_other;
     (costs_only(finding) || is_other ? left_costs : left).insert(finding.message);
     merit.loses_steps |= stands_still;
@@ -150,6 +156,7 @@ void add_run(Merit& merit, const Trial& trial, const LowShare& before, const Jud
   const LowShare now = low_share(trial.recorded.run, before.adapters);
   const auto lost = [](double was, double is) { return was > 0 ? std::max(0., 1 - is / was) : 0; };
   merit.given_up = (lost(before.calls, now.calls) + lost(before.bytes, now.bytes)) / 2;
+  merit.given_up = std::max(0., merit.given_up - before.at_line);
 }
 
 std::string cost_words(const Merit& merit) {

@@ -155,6 +155,8 @@ static void add_operand(const Cure& cure, const Run& run, const OpCall& call, Js
     if (is_other && rules::is_weight(other)) question["meets_parameter"] = true;
     if (is_other) question["others"].push_back(calls_of(run, call, other.name));
   }
+  if (cure.kind == CureKind::kMasterWeights)
+    question["trained"] = models_trained_low(run, call.process);
   if (cure.kind == CureKind::kCastDrawn) {
     for (const Dtype dtype : rules::drawn_with(run, call, *operand))
       question["drawn"].push_back(name_in_torch(dtype));

@@ -313,7 +313,11 @@ class Searcher {
       if (!broken.empty()) judged = {Verdict::kRefuted, Reason::kMode, broken};
     }
     if (judged.verdict == Verdict::kProven) {
-      add_run(merit, *trial, low_before_, judge_, is_refused_);
+      LowShare before = low_before_;
+      if (!is_refusal(first->run(), *first_goal))
+        before.at_line = low_share(first->run(), before.adapters, first_goal->site.line).at_line;
+      const bool was_error = is_refused_ || first_goal->severity == Severity::kError;
+      add_run(merit, *trial, before, judge_, was_error);
       merit.leaves_cause = Judge::leaves_cause(*first, *first_goal, next);
       const std::string costs = cost_words(merit);
       if (!costs.empty()) judged.words += "; " + costs;

@@ -43,7 +43,7 @@ class Source:
             self.results.setdefault((end_line, end_column), []).append(((line, column), dtype))
 
     def results_at(self, node):
-        """The dtypes that the expression gave. A call over several lines is told to begin at the name of its method."""
+        """The dtypes that the expression gave, "" for one that it did not always give. A call over several lines is told to begin at the name of its method."""
         begin, end = (node.lineno, node.col_offset + 1), (node.end_lineno, node.end_col_offset + 1)
         return {dtype for where, dtype in self.results.get(end, ()) if where >= begin}
 

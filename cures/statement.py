@@ -491,6 +491,11 @@ class Site:
         ways = [nodes for nodes in (read, odd) if nodes]
         return ways[:1] if len(ways) == 2 and set(ways[0]) == set(ways[1]) else ways
 
+    def may_be_list(self, node, call):
+        """A variable, or the keyword that it is given for, with a name in the plural, which tensors have as well."""
+        keyword = next((k.arg or "" for k in call.keywords if k.value is node), "")
+        return isinstance(node, ast.Name) and any(re.search(r"[^s]s$", name) for name in (node.id, keyword))
+
     def leaves(self, nodes, at):
         """What stands for tensors in the arguments, and the statement where it does: of a dictionary, a list or a tuple that
         is written out, there or where the variable gets it, its values."""
@@ -669,7 +674,7 @@ class Site:
         x.t() too."""
         found = []
         for calls in self.cure.get("others", ()):
-            for node in map(shown_by, self.operand_nodes(calls=calls)):
+            for node in (shown_by(n, self.source) for n in self.operand_nodes(calls=calls)):
                 if (is_name(node) or is_item(node)) and (cast is None or ast.dump(node) != ast.dump(cast)):
                     found.append(f"{self.source.text(node)}.dtype")
         node = self.module_call()
@@ -702,7 +707,8 @@ class Site:
         there = Site(self.source, {**self.cure, **use, "use": None}, self.tables)
         if self.scope_of(there.statement) is not self.scope_of(self.statement):
             return []
-        return [text for text in there.met_texts(None) if text.startswith("self.") or self.is_bound(text.split(".")[0])]
+        met = there.met_texts(None) + [text for text in there.parameters_met() if not text.startswith("next(")]
+        return [text for text in met if text.startswith("self.") or self.is_bound(text.split(".")[0])]
 
     def is_bound(self, name):
         """The function has it for an argument, or gives it a value whichever way it runs."""
@@ -758,8 +764,8 @@ class Site:
         return isinstance(call.func, ast.Attribute) and call.func.attr in CASTS and (
             call.func.attr in CAST_METHODS or any(self.dtype_of(a) for a in call.args))
 
-    def casts(self, nodes):
-        """Ways to cast each of the nodes."""
+    def casts(self, nodes, lists=()):
+        """Ways to cast each of the nodes, those of `lists` as lists of tensors."""
         if not isinstance(nodes, list):
             nodes = [nodes]
         if self.cure.get("from", "").startswith("complex") and not self.cure["dtype"].startswith("complex"):
@@ -768,7 +774,9 @@ class Site:
         for text, more in self.dtype_texts(nodes[0]):
             has_method = more and self.cure["dtype"] in METHOD_OF  # ".float()" needs no name for torch
             suffix = f".{METHOD_OF[self.cure['dtype']]}()" if has_method else f".to({text})"
-            edits = [edit for node in nodes for edit in self.cast(node, text, suffix)]
+            edits = [edit for node in nodes for edit in (
+                [self.source.replaced(node, f"[t{suffix} for t in {self.source.text(node)}]")] if node in lists else
+                self.cast(node, text, suffix))]
             ways.append(edits + (more if any(text in edit[-1] for edit in edits) else []))
         return ways
 
@@ -896,12 +904,13 @@ def is_item(node):
     return isinstance(node, ast.Subscript) and isinstance(getattr(index_of(node), "value", None), str) and is_name(node.value)
 
 
-def shown_by(node):
-    """x of x.t()[:, 0].view(-1) and of x - self.mean, which has its dtype as a rule."""
+def shown_by(node, source=None):
+    """x of x.t()[:, 0].view(-1), of x - self.mean, which has its dtype as a rule, and of x[ids] where an op of that is recorded."""
     while True:
         if isinstance(node, ast.BinOp):
             node = node.left
-        elif isinstance(node, ast.Subscript) and isinstance(index_of(node), (ast.Slice, ast.Tuple)):  # else perhaps a list's
+        elif isinstance(node, ast.Subscript) and (isinstance(index_of(node), (ast.Slice, ast.Tuple)) or
+                                                  (source is not None and source.results_at(node))):  # else perhaps a list's
             node = node.value
         elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in VIEWS:
             node = node.func.value

@@ -25,10 +25,10 @@ import re
 import sys
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from demerits import demerits, receivers  # noqa: E402
+from demerits import LOW, demerits, receivers  # noqa: E402
 from cpp_source import CppFile  # noqa: E402
 from source import Notebook, Source, Unplaced, change_between, edit_of, read  # noqa: E402
-from statement import (CASTS, DTYPE_KEYWORDS, DTYPES, FACTORIES, FUNCTIONS, SIGNS, Site, binder_of, blocks,  # noqa: E402
+from statement import (CASTS, CAST_METHODS, DTYPE_KEYWORDS, DTYPES, FACTORIES, FUNCTIONS, SIGNS, Site, binder_of, blocks,  # noqa: E402
                        calls_in, dotted, head_nodes, import_of_torch, index_of, is_cast, is_compound, is_loaded, is_name, last_part,
                        may_be_tensor, names_bound, new_import, new_statement, only, require_own_lines, shown_by, torch_name)
 
@@ -58,7 +58,7 @@ def cast_operand(site):
         return site.casts([nodes[0] for nodes in found])
     nodes = site.operand_nodes() if names == [site.cure["operand"]] or not site.cure["operand"] else []
     if nodes:
-        return site.casts(nodes)
+        return cast_earlier(site, nodes) + site.casts(nodes)
     if isinstance(site.statement, FUNCTIONS):
         argument = site.compiled_argument()
         if argument is None:
@@ -71,6 +71,19 @@ def cast_operand(site):
             return [[site.source.replaced(nodes[0], f"[t.to({dtype}) for t in {text}]"), *more]
                     for dtype, more in site.dtype_texts(nodes[0])]
     return cast_module_input(site)
+
+
+def cast_earlier(site, nodes):
+    """x.long().sum() for x.sum().long(): the cast that stands behind the op."""
+    def method_of(node):
+        call = site.source.parents.get(site.source.parents.get(node))
+        is_method = isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) and call.func.value is node
+        return (call, call.func.attr) if is_method else (None, "")
+    call, op = method_of(nodes[0])
+    cast, method = method_of(call)
+    if len(nodes) > 1 or op not in ("sum", "cumsum") or CAST_METHODS.get(method, "half") in LOW or cast.args:
+        return []
+    return [[site.source.removed_behind(call, cast), site.source.behind(nodes[0], f".{cast.func.attr}()")]]
 
 
 @writes("cast module input")
@@ -89,7 +102,12 @@ def cast_module_input(site):
                  *more] for dtype, more in site.dtype_texts(node)]
     if not choices:
         raise Unplaced(f"which arguments of the call have another dtype than {site.cure['dtype']} is not known")
-    return [way for nodes in choices for way in site.casts(nodes)]
+    ways = []
+    for nodes in choices:
+        lists = [n for n in nodes if site.may_be_list(n, node)]
+        of_lists = site.casts(nodes, lists) if lists else []
+        ways += [way for pair in zip(site.casts(nodes), of_lists) for way in pair] if of_lists else site.casts(nodes)
+    return ways
 
 
 @writes("cast and back")
@@ -424,6 +442,8 @@ def devices_of(site):
     """The device that the statement computes on: that of a tensor which it names, or the one where it ran."""
     call = site.module_call()
     given = [site.module_argument(call), *(a for a in call.args if may_be_tensor(a))] if call is not None else []
+    read = [n for n in calls_in(head_nodes(site.statement)) if site.is_called(site.cure["calls"][0]["op"], n)] if site.cure["calls"] else []
+    given += [a for n in read for a in n.args if is_name(a)]
     named = [node for node in [*site.operand_nodes(), *given] if node is not None and is_name(node)]
     return [f"{site.source.text(node)}.device.type" for node in named[:1]] + [None]
 
@@ -450,15 +470,20 @@ def open_autocast(site, last=None):
 
 def leave_autocast(site, last=None):
     """The statement, or those up to the last, in a region where autocast is off, with its tensors in Float."""
-    torch = torch_name(site.source) or "torch"
     block = next(b for b in blocks(site.source.tree) if site.statement in b)
     statements = block[block.index(site.statement):block.index(last or site.statement) + 1]
     read = {id(n): n for statement in statements for node in head_nodes(statement)
             for n in tensors_read_by(site, node) if is_name(n) and is_loaded(n)}
     inner = {id(part) for n in read.values() for part in ast.walk(n) if part is not n}
     casts = [site.source.replaced(n, f"{site.source.text(n)}.float()") for n in read.values() if id(n) not in inner]
-    return [[*way, *casts] for way in in_region(site, [
-        f"with {torch}.autocast({device or repr_of(site.cure['device'])}, enabled=False):" for device in devices_of(site)], last)]
+    return [[*way, *casts] for way in autocast_off(site, last)]
+
+
+def autocast_off(site, last=None):
+    """The same where all that autocast casts there is in Float."""
+    torch = torch_name(site.source) or "torch"
+    return in_region(site, [f"with {torch}.autocast({device or repr_of(site.cure['device'])}, enabled=False):"
+                            for device in devices_of(site)], last)
 
 
 def tensors_read_by(site, node):
@@ -664,6 +689,19 @@ def fit_number(site):
     return ways
 
 
+def fit_epsilon(site):
+    """x / (s + torch.finfo(s.dtype).tiny) for an epsilon that is 0 in the dtype of s."""
+    tensor, number, _ = operation(site)
+    shown = shown_by(tensor, site.source)
+    while isinstance(shown, ast.Call) and isinstance(shown.func, ast.Attribute) and not site.is_function(shown):
+        shown = shown_by(shown.func.value, site.source)
+    torch = torch_name(site.source)
+    if not is_name(shown) or not torch:
+        raise Unplaced("the line has no name for what the epsilon is added to")
+    tiny = f"{torch}.finfo({site.source.text(shown)}.dtype).tiny"
+    return [[site.source.replaced(number, f"max({site.source.text(number)}, {tiny})" if is_name(number) else tiny)]]
+
+
 def is_named_number(node):
     return is_name(node.operand if isinstance(node, ast.UnaryOp) else node)
 
@@ -721,6 +759,19 @@ def cast_receiver(method):
                         f"a call of {method}()")
         return site.casts(call.func.value)[-1:]
     return change
+
+
+def cast_for_numpy(site):
+    """x.float().numpy(); and where what comes here may be integers as well, of BFloat16 alone."""
+    call = site.one(lambda nodes: [n for n in calls_in(nodes) if isinstance(n.func, ast.Attribute) and n.func.attr == "numpy"],
+                    "a call of numpy()")
+    tensor, torch = call.func.value, torch_name(site.source)
+    while isinstance(tensor, ast.Call) and isinstance(tensor.func, ast.Attribute) and tensor.func.attr in ("detach", "cpu", "contiguous"):
+        tensor = tensor.func.value
+    text = site.source.text(tensor)
+    guarded = f"({text}.float() if {text}.dtype == {torch}.bfloat16 else {text})"
+    is_shared = torch is not None and isinstance(tensor, (ast.Name, ast.Attribute))
+    return site.casts(call.func.value)[-1:] + ([[site.source.replaced(tensor, guarded)]] if is_shared else [])
 
 
 def cast_inverted(site):
@@ -999,13 +1050,18 @@ def masters(site):
         raise Unplaced(f"{module or 'the model'} is no variable where {optimizer} is made")
     if root in read and listed != root:
         statement = made
+    others = [m for m in site.cure.get("trained", ()) if m != root and m in read and root in read]
+    if others:  # all that the optimizer is given, above the first of them
+        listed_at = [where_listed(site, made, m) for m in others]
+        statement = min([statement, *(at for at, name in listed_at if name)], key=lambda n: n.lineno)
+        module = f"[{', '.join([module, *others])}]"
     require_own_lines(site.source, statement)
     cast = "cast_training_params"
     imports = [a.name for n in ast.walk(site.source.tree) if isinstance(n, ast.ImportFrom) for a in n.names]
     torch = torch_name(site.source) or "torch"
     lines = [f"{cast}({module}, dtype={torch}.float32)"] if cast in imports or cast in site.cure.get("text", "") else [
-        f"for parameter in {module}.parameters():", "    if parameter.requires_grad:",
-        "        parameter.data = parameter.data.float()"]
+        f"for parameter in {module}.parameters():" if not others else f"for parameter in (p for m in {module} for p in m.parameters()):",
+        "    if parameter.requires_grad:", "        parameter.data = parameter.data.float()"]
     line = statement.lineno - 1
     indent = site.source.indent_of(line)
     more = [] if cast in imports or len(lines) > 1 else [new_import(site.source, f"from diffusers.training_utils import {cast}")]
@@ -1075,9 +1131,9 @@ def own_backward(site):
     return [edits]
 
 
-REWRITES = {"autocast left": leave_autocast, "lowest": lowest, "constructor": constructor, "not in place": not_in_place, "floating alone": floating_alone, "floor": floor, "whole numbers": whole_numbers, "^": exclusive_or, "~": invert,
-            "number": fit_number, "gradient": cast_gradient, "gradient read": cast_gradient_read,
-            "numpy": cast_receiver("numpy"), "requires_grad_": cast_receiver("requires_grad_"), "inverted": cast_inverted,
+REWRITES = {"autocast left": leave_autocast, "autocast off": autocast_off, "lowest": lowest, "constructor": constructor, "not in place": not_in_place, "floating alone": floating_alone, "floor": floor, "whole numbers": whole_numbers, "^": exclusive_or, "~": invert,
+            "number": fit_number, "epsilon": fit_epsilon, "gradient": cast_gradient, "gradient read": cast_gradient_read,
+            "numpy": cast_for_numpy, "requires_grad_": cast_receiver("requires_grad_"), "inverted": cast_inverted,
             "arguments": cast_arguments, "scaler": without_scaler, "dtype": dtype_argument, "dtype given": dtype_given, "dtype named": dtype_named, "no dtype": without_dtype,
             "asked": ask_otherwise, "region again": reopened, "region dtype": region_dtype,
             "scaled": scaled, "unscale": unscale, "buffer": buffer, "buffer kept": buffer_kept, "lowered again": lowered_again,
@@ -1116,7 +1172,8 @@ class File:
 def opens_region(site):
     """What puts the statement, and those after it, into a region; None for other changes."""
     kind, how = site.cure["kind"], site.cure["operand"]
-    return open_autocast if kind == "open autocast" else leave_autocast if (kind, how) == ("rewrite", "autocast left") else None
+    return open_autocast if kind == "open autocast" else {"autocast left": leave_autocast, "autocast off": autocast_off}.get(
+        how if kind == "rewrite" else None)
 
 
 def joined_regions(sites):

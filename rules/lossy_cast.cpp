@@ -64,9 +64,8 @@ void check_cast(const OpCall& call, const RunIndex& index, Findings& out) {
         .fix = way_out(call, *dtype, is_clipped)};
     if (is_gradient) details.follows = {{&grad_scaler}};
     const bool may_move = !is_gradient && !is_eight_bits(*dtype) && is_users_own(call.site);
-    const bool is_autocasts = outer != nullptr && outer->autocast.is_wrapper;
     const CureProposer propose(index, out.options());
-    if (auto cure = is_autocasts ? propose.leave_autocast(*outer) : std::nullopt) {
+    if (auto cure = propose.leave_autocast_of(call)) {
       details.cures = {*std::move(cure)};
     } else if (may_move && call.operands.size() == 2) {
       details.cures = propose.widen_written(call);

@@ -56,8 +56,17 @@ std::optional<Cure> CureProposer::leave_autocast(const OpCall& call) const {
   const bool is_own = is_users_own(call.site) && call.site.phase == Phase::kForward;
   const auto* region = call.autocast.region_for(call.device_type());
   if (!is_own || is_in_cpp(call) || region == nullptr) return std::nullopt;
-  return rewrite(call, Dtype::kFloat, "autocast left",
+  const bool is_wide = std::none_of(
+      call.operands.begin(), call.operands.end(),
+      [](const Operand& operand) { return !(operand.dtypes & kLowPrecision).empty(); });
+  return rewrite(call, Dtype::kFloat, is_wide ? "autocast off" : "autocast left",
                  "compute it in Float, in a region where autocast is off");
+}
+
+std::optional<Cure> CureProposer::leave_autocast_of(const OpCall& cast) const {
+  const OpCall* outer = index_.has(cast, ops::kCast) ? index_.run().call(cast.parent) : nullptr;
+  const bool is_autocasts = outer != nullptr && outer->autocast.is_wrapper;
+  return is_autocasts ? leave_autocast(*outer) : std::nullopt;
 }
 
 std::optional<Cure> CureProposer::move_autocast(const OpCall& call) const {

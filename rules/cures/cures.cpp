@@ -227,7 +227,7 @@ std::vector<std::pair<const OpCall*, const Operand*>> CureProposer::arithmetic_b
     const auto result = at->result_dtype();
     const bool is_next = low != at->operands.end() && result && kLowPrecision.contains(*result) &&
                          !index_.has(*at, ops::kMultiplies | ops::kProduct | ops::kCast) &&
-                         is_users_own(at->site);
+                         !ops::takes_no_values(at->op) && is_users_own(at->site);
     if (!is_next) break;
     way.emplace_back(at, &*low);
     const OpCall* made = index_.run().call(low->origin);
@@ -282,6 +282,7 @@ std::vector<Cure> CureProposer::compute_in_float(const OpCall& call) const {
   const auto& operands = call.operands;
   const auto data = std::find_if(operands.begin(), operands.end(), is_low_data);
   const auto result = call.result_dtype();
+  if (auto cure = leave_autocast_of(call)) return {*std::move(cure)};
   std::vector<Cure> all;
   if (!result || !kLowPrecision.contains(*result)) {  // one side was rounded before
     const OpCall* made = data == operands.end() ? nullptr : index_.run().call(data->origin);

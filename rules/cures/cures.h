@@ -81,6 +81,8 @@ class CureProposer {
   std::optional<Cure> open_autocast(const OpCall& call, Dtype dtype) const;
   // The line alone without autocast, which lowers what the call is given.
   std::optional<Cure> leave_autocast(const OpCall& call) const;
+  // The same for the op that autocast made this cast for; nothing of another cast.
+  std::optional<Cure> leave_autocast_of(const OpCall& cast) const;
   // Moves the region of the same function that ends above the line, so that it covers the line.
   std::optional<Cure> move_autocast(const OpCall& call) const;
   // The region that the same code ran in before, around what leads to it without one.

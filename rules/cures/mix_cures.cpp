@@ -454,8 +454,14 @@ class MixCures {
   // one, but one makes what it meets.
   void at_maker_of_other() {
     const OpCall* maker = index_.provenance().of(call_, *mix_.other.operand).maker;
-    const bool is_here = maker != nullptr && maker->site.line.file == call_.site.line.file;
-    if (is_here && !mix_.other.is_parameter()) add(propose_.cast_result(*maker, mix_.odd.dtype));
+    if (maker == nullptr) return;
+    const bool is_here =
+        maker->site.line.file == call_.site.line.file && !mix_.other.is_parameter();
+    // A tensor in a weight's place that no module holds, and that had the dtype before.
+    const bool was_like_it = mix_.other.parameter.empty() && index_.has(*maker, ops::kCast) &&
+                             !maker->operands.empty() &&
+                             maker->operands.front().dtypes == DtypeSet(mix_.odd.dtype);
+    if (is_here || was_like_it) add(propose_.cast_result(*maker, mix_.odd.dtype));
   }
 
   void cast_parameter(const Side& side, Dtype dtype) {

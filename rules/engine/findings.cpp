@@ -14,6 +14,7 @@
 #include "rules/engine/caught_exception.h"
 #include "rules/engine/formatting.h"
 #include "rules/engine/rule.h"
+#include "rules/engine/throws.h"
 
 namespace dtypecheck::rules {
 namespace {
@@ -196,8 +197,10 @@ static std::string without_numbers(const std::string& message) {
 std::optional<size_t> Findings::add_call(const OpCall& call, std::string message,
                                          const std::string& cause) {
   const SourceLine& line = call.site.line;
+  // Two calls of one line that are refused take two changes.
+  const int column = was_refused(call) ? line.extent.end_column : 0;
   const std::string key =
-      fmt::format("{}\n{}:{}\n{}\n{}\n{}\n{}", rule_->doc.id, line.file, line.line,
+      fmt::format("{}\n{}:{}:{}\n{}\n{}\n{}\n{}", rule_->doc.id, line.file, line.line, column,
                   call.site.module_class, call.op, without_numbers(message), cause);
   const auto [entry, is_new] = folded_.try_emplace(key, findings_.size());
   const size_t at = entry->second;

@@ -335,6 +335,20 @@ const Side* changed_since(const RunIndex& index, const OpCall& call, const Sides
   return changed;
 }
 
+// What the line was given has another dtype now, and this side as well, but a line of the user's
+// casts it to what it was before: ".float()" in a model that runs in Double this time.
+bool is_held_back(const RunIndex& index, const OpCall& call, const Side& side, Dtype now) {
+  const OpCall* cast = index.provenance().of(call, *side.operand).maker;
+  const bool is_held = cast != nullptr && index.has(*cast, ops::kCast) &&
+                       is_users_own(cast->site) && !cast->operands.empty() &&
+                       cast->operands.front().dtypes == DtypeSet(now);
+  const OpCall* before = is_held ? index.ran_before(call) : nullptr;
+  const Operand* then = before == nullptr ? nullptr : before->operand(side.operand->name);
+  if (then == nullptr) return false;
+  const OpCall* maker = index.provenance().of(*before, *then).maker;
+  return maker == nullptr || maker->site.line != cast->site.line;
+}
+
 // What a compiled region gives in Float, and is given in 16 bits alone: eager would have kept
 // those.
 std::optional<Dtype> widened_by_region(const RunIndex& index, const Side& side) {
@@ -541,7 +555,9 @@ std::optional<Mix> find_mix(const RunIndex& index, const OpCall& call, bool with
         return Mix{side, *other};
   if (const Side* changed = changed_since(index, call, sides)) {
     const auto differs = [&](const Side& side) { return side.dtype != changed->dtype; };
-    if (const Side* beside = first_of(sides, differs)) return Mix{*changed, *beside};
+    if (const Side* beside = first_of(sides, differs))
+      return is_held_back(index, call, *beside, changed->dtype) ? Mix{*beside, *changed}
+                                                                : Mix{*changed, *beside};
   }
   if (const auto mix = read_against_written(index, call, sides)) return mix;
   if (const auto mix = against_model(index, call, sides)) return mix;
