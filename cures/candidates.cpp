@@ -275,6 +275,13 @@ bool overrides(const Run& run, const Finding& goal, const Cure& cure) {
   const bool is_low = kLowPrecision.contains(cure.dtype);
   if (call == nullptr || !is_here || (!is_low && cure.dtype != Dtype::kFloat)) return false;
   const bool is_mix = call->floating_dtypes().size() > 1;
+  // What is written to a parameter that is trained in fewer digits than it was meant to be.
+  const bool is_kept_low =
+      is_low && is_mix &&
+      std::any_of(call->operands.begin(), call->operands.end(), [](const Operand& operand) {
+        return operand.is_written && operand.requires_grad && !operand.parameter.empty();
+      });
+  if (is_kept_low) return true;
   if (reads_parameter(*call) || !is_refusal(run, goal) || !is_mix) return false;
   const auto is_any = [&](DtypeSet dtypes, bool by_casts) {
     return std::any_of(call->operands.begin(), call->operands.end(), [&](const Operand& operand) {

@@ -10,6 +10,7 @@
 #include "cures/prose.h"
 #include "ops/ops.h"
 #include "rules/cures/cures.h"
+#include "rules/engine/formatting.h"
 #include "rules/engine/rule.h"
 
 namespace dtypecheck::cures {
@@ -89,6 +90,18 @@ bool is_cost_of(const Finding& goal, const Finding& finding) {
          costs_only(finding);
 }
 
+// They are about parameters of two models, which one line gets in turn.
+bool are_of_two_models(const Run& run, const Finding& finding, const Run& other_run,
+                       const Finding& other) {
+  const auto root = [](const Run& of, const Finding& found) {
+    const OpCall* call = of.call(found.call);
+    const Operand* odd = call == nullptr ? nullptr : call->operand(found.odd_operand);
+    return odd == nullptr ? "" : rules::root_module(odd->parameter);
+  };
+  const std::string one = root(run, finding), another = root(other_run, other);
+  return !one.empty() && !another.empty() && one != another;
+}
+
 // The goal itself, where a change has moved it too, or another of its kind beside it, which the
 // node had as well.
 bool is_there_still(const Node& node, const Finding& goal, const Node& next,
@@ -97,6 +110,7 @@ bool is_there_still(const Node& node, const Finding& goal, const Node& next,
     SourceLine moved = one.site.line;
     moved.line = line_in(next, node, moved);
     // Of several ops of a line another may be the first one that overflows.
+    if (are_of_two_models(node.run(), one, next.run(), finding)) return false;
     const bool is_of_kind =
         name_of(finding) == name_of(one) ||
         (gives_infinity(node.run(), one) && gives_infinity(next.run(), finding));

@@ -407,7 +407,11 @@ def reopened(site):
     entries = {last_part(c.func) for s in block.body for c in calls_in(ast.walk(s))}
     leading = {name for name in entries if isinstance(here, FUNCTIONS) and leads(name)}
     places = [site.statement]
-    if leading:
+    if site.statement in own:  # what called the model first is known, and not what called it this time
+        model = site.cure["module"].split(".")[0]
+        places = [n for n in ast.walk(site.source.tree) if isinstance(n, ast.stmt) and n not in own
+                  and any(last_part(c.func) == model for c in calls_in(head_nodes(n)))]
+    elif leading:
         places = [n for n in ast.walk(site.source.tree) if isinstance(n, ast.stmt) and n not in own
                   and any(last_part(c.func) in leading for c in calls_in(head_nodes(n)))]
         places = [n for n in places if site.scope_of(n) not in [functions[name] for name in leading]]

@@ -29,9 +29,10 @@ double smallest_part(Dtype dtype) { return std::ldexp(1.0, -(digits_of(dtype) + 
 // An average that takes part of each new value stands still where that is within this part of it.
 double still_within(Dtype dtype, double part) { return smallest_part(dtype) / part; }
 
-bool stands_still(Dtype dtype, const std::optional<double>& part) {
-  constexpr double kMuch = 0.125;
-  return part && *part > 0 && still_within(dtype, *part) > kMuch;
+// New weights of a model are nearer to their average than other values are.
+bool stands_still(Dtype dtype, const std::optional<double>& part, bool is_of_weights = false) {
+  const double much = is_of_weights ? 0.03 : 0.125;
+  return part && *part > 0 && still_within(dtype, *part) > much;
 }
 
 std::string why_still(Dtype dtype, double part) {
@@ -117,6 +118,11 @@ Details explain(const RunIndex& index, const JudgeOptions& options, const OpCall
     cure->text = "keep it in Float from where it is made" + at(maker.site.line);
     details.cures.push_back(*std::move(cure));
   }
+  // A model that is the average of another.
+  const Operand& average = call.operands.front();
+  if (is_parameter(average) && !average.parameter.empty())
+    details.cures.push_back(
+        propose.cast_parameters(call, average, root_module(average.parameter), Dtype::kFloat));
   return details;
 }
 
@@ -172,7 +178,7 @@ void check_average(const RunIndex& index, const OpCall& call, const Operand& ave
                    Findings& out) {
   const Dtype dtype = *average.dtypes.single();
   const auto part = part_added(index, call);
-  if (!stands_still(dtype, part)) return;
+  if (!stands_still(dtype, part, is_parameter(average) && !average.parameter.empty())) return;
   const std::string message = fmt::format("a moving average in {} takes {:.3g} of each new value",
                                           dtype_name(dtype), *part);
   out.add(call, message, [&] {

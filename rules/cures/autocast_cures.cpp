@@ -91,7 +91,10 @@ std::optional<Cure> CureProposer::reopen_autocast(const OpCall& call) const {
     return std::nullopt;
   const std::string region = place(Site{.line = then->autocast.entered});
   Cure cure = rewrite(*then, then->autocast.region_for(device)->dtype, "region again", "");
-  cure.where = call.site.line;
+  // A model's own file has no region: the line that called the model is in the script that has one.
+  const bool is_callers = call.site.line.file != then->autocast.entered.file &&
+                          call.site.caller.file == then->autocast.entered.file;
+  cure.where = is_callers ? call.site.caller : call.site.line;
   cure.text = fmt::format("run {} under the autocast region of {} again{}",
                           root_module(call.site.module), region, at(cure.where));
   return cure;

@@ -485,18 +485,24 @@ Cure CureProposer::rewrite(const OpCall& call, Dtype dtype, const std::string& h
 }
 
 std::optional<Cure> CureProposer::keep_buffer(const OpCall& cast, const OpCall& reader) const {
+  // Of a model that is trained, or that is frozen: its line casts other tensors too.
   const auto casts_learned = [&](const OpCall& other) {
     return other.process == cast.process && other.site.line == cast.site.line &&
-           index_.has(other, ops::kCast) && is_learned(other.operands.front());
+           index_.has(other, ops::kCast) && !other.operands.empty() &&
+           (is_learned(other.operands.front()) ||
+            other.operands.front().shape != cast.operands.front().shape);
   };
   const std::vector<OpCall>& calls = index_.run().calls;
   const bool lowered_module = index_.has(cast, ops::kCast) && is_users_own(cast.site) &&
                               cast.operands.size() == 1 && !cast.operands.front().requires_grad &&
                               cast.operands.front().dtypes.within(kFloating) &&
                               std::any_of(calls.begin(), calls.end(), casts_learned);
+  const std::string& reads = reader.site.line.function;  // "Schedule.snr"
+  const size_t dot = reads.rfind('.');
+  const std::string owner = dot == reads.npos ? reader.site.module_class : reads.substr(0, dot);
   const bool is_own = is_users_own(reader.site) &&
                       (is_inside(reader.site) || !may_call_module(reader)) &&
-                      !is_of_class(cast.site.line, reader.site.module_class);
+                      !is_of_class(cast.site.line, owner);
   if (!lowered_module || !is_own) return std::nullopt;
   return rewrite(reader, *cast.result_dtype(), "buffer kept",
                  "keep the buffer in its dtype when its module is cast");

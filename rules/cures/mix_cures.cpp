@@ -22,6 +22,7 @@ class MixCures {
       : index_(index), propose_(index, options), call_(call), mix_(mix), source_(source) {}
 
   std::vector<Cure> take_promotion() && {
+    add(propose_.reopen_autocast(call_));
     at_promotion();
     at_maker();
     if (source_.promotion != nullptr)
@@ -46,6 +47,7 @@ class MixCures {
     of_parameter_in_double();
     of_attribute(call_, *mix_.odd.operand, /*is_sure=*/true);
     of_half_beside_bfloat16();
+    of_trained_written();
     if (is_written(mix_.other)) {
       of_written();
     } else if (mix_.odd.is_parameter() && !mix_.odd.is_computed) {
@@ -235,6 +237,22 @@ class MixCures {
       if (!is_other || !kLowPrecision.contains(mix_.other.dtype)) continue;
       const OpCall* maker = index_.provenance().of(*joined, operand).maker;
       if (maker != nullptr && maker != joined) add(propose_.cast_result(*maker, mix_.other.dtype));
+    }
+  }
+
+  // Rows of a table that is trained are put back from a copy in Float: the table was lowered.
+  void of_trained_written() {
+    const Operand& odd = *mix_.odd.operand;
+    const bool is_trained = odd.is_written && odd.requires_grad && !mix_.odd.parameter.empty();
+    if (!is_trained || !kLowPrecision.contains(mix_.odd.dtype) || mix_.other.dtype != Dtype::kFloat)
+      return;
+    for (const OpCall& step : index_.run().calls) {
+      if (step.process != call_.process || step.site.phase != Phase::kOptimizer) continue;
+      for (const Operand& operand : step.operands) {
+        if (operand.parameter != mix_.odd.parameter) continue;
+        for (Cure& cure : propose_.masters_of(step, &operand)) add(std::move(cure));
+        return;
+      }
     }
   }
 
