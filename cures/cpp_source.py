@@ -247,11 +247,23 @@ def names_of_dtype(text, cure, at, call):
     if where.get("meets_parameter") and call and where is cure and LAYERS_WITH_WEIGHT.match(text.class_of(call.layer())):
         names.append(f"{call.layer()}->weight")
     names += text.made_before(at, cure["results"], cure["dtype"])
-    return [f"{name}.scalar_type()" for name in names], names, f"{call.space() if call else 'torch'}::k{cure['cpp']}"
+    members = members_of_dtype(text, cure)
+    return [*members, *(f"{name}.scalar_type()" for name in names)], names, f"{call.space() if call else 'torch'}::k{cure['cpp']}"
+
+
+def members_of_dtype(text, cure):
+    """dtype_ of "module_.to(dtype_)", by which a line of the file cast to the wanted dtype."""
+    lines = {}
+    for line, _, _, _, dtype in cure["results"]:
+        lines.setdefault(line, set()).add(dtype)
+    found = [(text.place(cast.start())[0] + 1, cast.group(1).decode()) for cast in re.finditer(rb"\.to\((\w+_)\)", text.code)]
+    return list(dict.fromkeys(name for line, name in found if lines.get(line) == {cure["dtype"]}))
 
 
 def cast_operand(text, cure):
     (begin, end), call = operand(text, cure["line"], cure["calls"], cure)
+    if re.fullmatch(rb"\{[^{},]+\}", text.data[begin:end]):  # module.forward({input})
+        begin, end = begin + 1, end - 1
     relative, _, constant = names_of_dtype(text, cure, begin, call)
     asked = [one for one in text.calls(text.place(begin)[0] + 1, lambda one: one.is_named(*CASTS) and one.name >= begin) if one.end == end - 1]
     said = DTYPE.search(text.code, asked[0].opening, asked[0].end) if asked else None

@@ -268,8 +268,8 @@ class Searcher {
       return result;
     }
     // A name of the script's own may not have its value yet where the change stands, or another
-    // dtype than it seems to: then the program dies of it, or nothing is cured, and the next way
-    // says the same as a constant.
+    // dtype than it seems to: then the program dies of it or is not built, or nothing is cured, and
+    // the next way says the same as a constant.
     int failed = 0;
     for (const Patch& way : candidate.ways) {
       Merit merit = Candidates::best_merit(node, candidate, way);
@@ -281,7 +281,8 @@ class Searcher {
       const Reason reason = result.judged.reason;
       ++failed;
       const bool is_name = way.demerits().literals < candidate.ways.back().demerits().literals;
-      const bool may_differ = reason == Reason::kDies || reason == Reason::kMode ||
+      const bool is_not_built = reason == Reason::kNoRun && !program_.build.empty();
+      const bool may_differ = reason == Reason::kDies || is_not_built || reason == Reason::kMode ||
                               (reason == Reason::kStill && is_name);
       if (!may_differ || is_over()) break;
     }

@@ -156,7 +156,8 @@ class FirstPlaces {
     if (!was_let_through(call) || call.site.module.empty()) return call.site.line;
     const std::string key =
         fmt::format("{}\n{}\n{}\n{}\n{}", call.process, call.op, call.site.module, message, cause);
-    return lines_.try_emplace(key, call.site.line).first->second;
+    const SourceLine& first = lines_.try_emplace(key, call.site.line).first->second;
+    return first == call.site.line ? call.site.line : first;  // of the line there may be two calls
   }
 
  private:

@@ -8,6 +8,7 @@ import tempfile
 import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "cures"))
+import demerits
 import write_cure
 from lists import dtypes, precisions
 from source import Unplaced
@@ -267,6 +268,28 @@ pred = unet(noisy,
         module["results"] = module["results"][1:2]  # integers alone
         self.refuse("which arguments", text, 10, "cast module input", **module)
 
+    def test_an_argument_that_may_be_a_list(self):
+        text = "import torch\nsamples, middle = control(x)\ny = net(x, residuals=samples, last=middle)\n"
+        more = dict(op="conv2d", operand="input", arguments=["input", "weight"], dtype="bfloat16", module="net.up", module_class="Conv2d",
+                    origins=[[2, "<module>"]])
+        tensors, lists = self.ways(text, 3, "cast module input", **more)
+        self.assertIn("residuals=samples.to(torch.bfloat16), last=middle.to(torch.bfloat16)", tensors)
+        self.assertIn("residuals=[t.to(torch.bfloat16) for t in samples], last=middle.to(torch.bfloat16)", lists)
+        one = text.replace("samples", "sample").replace("residuals", "residual")
+        self.assertEqual(len(self.ways(one, 3, "cast module input", **more)), 1)
+
+    def test_a_cast_that_stands_behind_the_op(self):
+        more = dict(op="sum", operand="self", arguments=["self"])
+        self.check("n = x.sum().long().item()", "n = x.long().sum().item()", **more)
+        self.check("n = x.sum().half()", "n = x.to(torch.float32).sum().half()", **more)  # which takes the digits again
+        self.check("n = x.mean().float()", "n = x.to(torch.float32).mean().float()", op="mean", operand="self", arguments=["self"])
+
+    def test_what_an_index_picks_from(self):
+        text = "import torch\ny = F.mse_loss(cells[picked], x)\n"
+        made = [[2, 16, 2, 29, ""]]  # an op ran there, and gave more than one dtype
+        self.assertIn("x.to(cells.dtype)", self.ways(text, 2, "cast operand", others=["self"], results=made)[0])
+        self.assertNotIn("cells.dtype", self.ways(text, 2, "cast operand", others=["self"])[0])  # perhaps a list
+
     def test_states_of_an_lstm(self):
         more = dict(module="rnn", module_class="LSTM", op="lstm", operand="hx[0]", arguments=["input", "hx"])
         self.check("y, s = rnn(x, s)", "y, s = rnn(x, tuple(t.to(torch.float32) for t in s))", 2, "cast operand", **more)
@@ -522,6 +545,17 @@ def main(args):
         with self.assertRaisesRegex(Unplaced, "what makes optimizer is 2 times"):
             self.masters("optimizer = other()")
 
+    def test_all_models_that_are_trained(self):
+        text = ("import torch\nunet, text = load()\na = list(unet.parameters())\nb = list(text.parameters())\nopt = AdamW(a + b)\n"
+                "opt.step()\n")
+        given = dict(dtype="float32", operand="unet", text="cast_training_params(), diffusers.training_utils")
+        way, = self.ways(text, 6, "master weights", trained=["unet", "text", "gone"], **given)
+        self.assertIn("cast_training_params([unet, text], dtype=torch.float32)\na = list", way)
+        way, = self.ways(text, 6, "master weights", trained=["unet", "text"], **{**given, "text": ""})
+        self.assertIn("for parameter in (p for m in [unet, text] for p in m.parameters()):\n    if parameter.requires_grad:", way)
+        way, = self.ways(text, 6, "master weights", trained=["unet"], **given)
+        self.assertIn("cast_training_params(unet, dtype=torch.float32)\n", way)
+
     def test_the_use_of_a_model(self):
         self.parameters("if a:\n  y = unet(x)", "if a:\n  unet.to(dtype=torch.float32)\n  y = unet(x)", line=3)
         self.refuse("makes or uses unet", "import torch\ny = vae(x)\n", 2, "cast parameters", operand="unet")
@@ -578,6 +612,11 @@ def main(args):
         self.refuse("no statement outside", text.format("pass"), 3, "rewrite", **more)
         self.refuse("head of a block", text.format("for y in step(x):\n    pass"), 3, "rewrite", **more)
         self.refuse("the region is not", text.format(last), 3, "rewrite", **dict(more, region=11))
+        # The model's file has no region: the line that called it first is in the region itself.
+        inside = "import torch\ndef sample(x):\n    return net(x)\nwith autocast():\n    y = net(x)\nz = sample(x)\n"
+        self.assertEqual(self.ways(inside, 5, "rewrite", **dict(more, region=4, module="net.fc")),
+                         [inside.replace("    return net(x)", "    with autocast():\n        return net(x)")])
+        self.refuse("no statement outside", inside, 5, "rewrite", **dict(more, region=4, module="other.fc"))
 
     def test_one_region_around_neighbours(self):
         self.path.write_text("import torch\na = f(x)\nb = g(a)\nc\n")
@@ -596,6 +635,8 @@ def main(args):
         self.assertEqual(applied(self.path.read_bytes().decode(), way["edits"]), "import torch\nwith torch.autocast(\"cpu\", enabled=False):\n"
                          "    c = a.float() @ b.float()\n    d = c.float() @ b.float()\n")
         self.refuse("head of a block", "import torch\nfor y in q @ k:\n    pass\n", 2, "rewrite", operand="autocast left", dtype="float32")
+        found = self.ways("import torch\ny = torch.matmul(w, x)\n", 2, "rewrite", operand="autocast off", dtype="float32", op="matmul")
+        self.assertIn('with torch.autocast(w.device.type, enabled=False):\n    y = torch.matmul(w, x)\n', found[0])
 
     # ---- settings and rewrites
 
@@ -643,6 +684,8 @@ def main(args):
                 ("number", "fill_", "s[:, :, self.pad] = -LARGE", "s[:, :, self.pad] = torch.finfo(s.dtype).min", {"value": -1e20}),
                 ("number", "masked_fill", "s = s.masked_fill(m, self.low)", "s = s.masked_fill(m, torch.finfo(s.dtype).min)",
                  {"value": -1e9, "dtype": "float16"}),
+                ("epsilon", "add", "y = x / (x.sum(dim=1) + 1e-13)", "y = x / (x.sum(dim=1) + torch.finfo(x.dtype).tiny)", {}),
+                ("epsilon", "add", "y = x / (s + self.eps)", "y = x / (s + max(self.eps, torch.finfo(s.dtype).tiny))", {}),
                 ("gradient", "python::f", "p.grad = g", "p.grad = g.to(p.dtype)", {}),
                 ("numpy", "python::f", "a = x.cpu().numpy()", "a = x.cpu().to(torch.float32).numpy()", {}),
                 ("inverted", "python::f", "a = ~m", "a = ~m.to(torch.bool)", {"dtype": "bool"}),
@@ -688,6 +731,13 @@ def main(args):
             self.refuse("the buffer is", other, 7, "rewrite", operand="buffer kept")
         own = text + "    def _apply(self, fn):\n        return self\n"
         self.refuse("of its own", own, 7, "rewrite", operand="buffer kept")
+
+    def test_numpy_of_what_may_be_integers(self):
+        given = dict(operand="numpy", op="python::f")
+        plain, guarded = self.ways("import torch\na = x.detach().cpu().numpy()\n", 2, "rewrite", **given)
+        self.assertIn("a = x.detach().cpu().to(torch.float32).numpy()", plain)
+        self.assertIn("a = (x.float() if x.dtype == torch.bfloat16 else x).detach().cpu().numpy()", guarded)
+        self.assertEqual(len(self.ways("import torch\na = f(x).numpy()\n", 2, "rewrite", **given)), 1)  # called once
 
     def test_a_scaler(self):
         text = ("import torch\nopt = AdamW(net.parameters())\ncosine = Cosine(opt)\nfor x in r:\n    loss = f(x)\n"
@@ -798,6 +848,22 @@ def main(args):
         self.assertEqual(self.count("doubled", text, 3, "cast variable"), [1])
         self.assertEqual(self.count("doubled", text.replace(".to(d.dtype)", ""), 3, "cast variable"), [0])
 
+    def test_a_cast_behind_what_is_computed_of_a_cast(self):
+        self.assertEqual(self.count("doubled", "import torch\nn = x.mean().half()\n", 2, "cast operand", op="mean", operand="self",
+                                    arguments=["self"]), [0])
+        tree = ast.parse("x.half().cpu().float()\nx.half().mean().float()\n")
+        self.assertEqual(sum(demerits.casts_in_row(n) for n in ast.walk(tree)), 1)  # the first alone
+
+    def test_the_dtype_of_a_model_that_is_called_on_a_later_line(self):
+        text = "import torch\ndef f(x, vae):\n    x = x.half()\n    return vae.encode(x) * vae.config.scale\n"
+        calls = [{"op": "conv2d", "operand": "input", "arguments": ["input", "weight"]}]
+        use = {"line": 4, "extent": [0, 0, 0], "others": [], "meets_parameter": True, "module": "vae.encoder.conv", "module_class": "Conv2d",
+               "calls": calls}
+        cure = dict(op="_to_copy", operand="", use=use)
+        self.assertIn("x = x.to(vae.dtype)", self.ways(text, 3, "cast result", **cure)[0])
+        plain = text.replace(" * vae.config.scale", "")  # of which nothing says that it has one
+        self.assertNotIn("vae.dtype", self.ways(plain, 3, "cast result", **cure)[0])
+
     def test_what_a_result_meets_on_a_later_line(self):
         text = "import torch\ndef f(src):\n    x = torch.zeros(4)\n    return g(F.mse_loss(src, x))\n"
         calls = {name: [{"op": "mse_loss", "operand": name, "arguments": ["self", "target"]}] for name in ("self", "target")}
@@ -870,6 +936,14 @@ def main(args):
             self.in_cpp(method, 2, "cast operand", **cure)
         text = method.replace(", alpha_of(index)", "")
         self.assertEqual(self.in_cpp(text, 2, "cast operand", **cure), [text.replace("[0]", "[0].to(torch::kBFloat16)")])
+
+    def test_what_a_scripted_module_is_given_in_cpp(self):
+        text = "  module_.to(dtype_);\n  auto y = module_.forward({input}).toTensor();\n"
+        cure = dict(op="conv2d", operand="input", arguments=("input", "weight"))
+        self.assertEqual(self.in_cpp(text, 3, "cast operand", results=[[2, 0, 0, 0, "bfloat16"]], **cure),
+                         [text.replace("{input}", f"{{input.to({dtype})}}") for dtype in ("dtype_", "torch::kBFloat16")])
+        self.assertEqual(self.in_cpp(text, 3, "cast operand", results=[[2, 0, 0, 0, "float32"]], **cure),
+                         [text.replace("{input}", "{input.to(torch::kBFloat16)}")])
 
     def test_an_operand_of_a_sign_in_cpp(self):
         text = "  auto s = matmul(q, k);\n  s = s + mask;\n"
