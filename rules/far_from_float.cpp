@@ -226,6 +226,19 @@ std::optional<Cure> kept_in(const CureProposer& propose, const OpCall& rounded, 
   return cure;
 }
 
+// What is beyond the end of 16 bits was cast to the dtype of what it is added to: that is made in
+// Float.
+std::vector<Cure> made_wide(const RunIndex& index, const CureProposer& propose,
+                            const OpCall& call) {
+  std::vector<Cure> cures;
+  for (const Operand& operand : call.operands) {
+    const OpCall* maker = index.provenance().of(call, operand).maker;
+    if (maker == nullptr || !operand.dtypes.within(kLowPrecision)) continue;
+    if (auto cure = propose.cast_giver(*maker, Dtype::kFloat)) cures.push_back(*std::move(cure));
+  }
+  return cures;
+}
+
 // The op alone, or the cast that rounded left to what reads the result: that casts it.
 std::vector<Cure> moved(const RunIndex& index, const JudgeOptions& options, const OpCall& call,
                         const Rounding& rounding) {
@@ -266,6 +279,7 @@ std::vector<Cure> moved(const RunIndex& index, const JudgeOptions& options, cons
                        kLowPrecision.contains(*rounded->result_dtype());
   if (!is_here) return {};
   std::vector<Cure> cures;
+  if (!std::isfinite(call.inexact->to)) cures = made_wide(index, propose, call);
   if (rounds_integers(index, *rounded)) {
     for (const Operand& operand : rounded->operands) {
       const bool is_low = operand.dtypes.within(kLowPrecision);

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <regex>
 
 #include "core/follow_links.h"
 #include "platform/text.h"
@@ -436,6 +437,18 @@ std::optional<Cure> CureProposer::cast_giver(const OpCall& cast, Dtype dtype) co
                           !(made->site.line == cast.site.line);
       if (is_its) return cast_result(*made, dtype);
     }
+  }
+  // Made above in the function by this name, and read on a later line.
+  const std::string line = line_of(cast);
+  std::smatch name;
+  if (!std::regex_search(line, name, std::regex(R"(([A-Za-z_]\w*)\.dtype)"))) return std::nullopt;
+  const std::regex binds(R"(\s*)" + name[1].str() + R"(\s*=[^=].*)");
+  for (const OpCall& made : index_.run().calls) {
+    const bool is_above = made.process == cast.process && index_.has(made, ops::kFactory) &&
+                          made.site.line.file == cast.site.line.file &&
+                          made.site.line.function == cast.site.line.function &&
+                          made.result_dtype() == cast.result_dtype();
+    if (is_above && std::regex_match(line_of(made), binds)) return cast_result(made, dtype);
   }
   return std::nullopt;
 }
