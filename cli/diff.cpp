@@ -192,9 +192,8 @@ static int run_on_values(const DiffCommand& command) {
   if (command.bisect) comparison.bisection = bisect(command, comparison, before, after);
   Output output = open_output(command.output);
   if (command.format == "html")
-    compare::write_html(comparison, compare::main_process(before, command.before),
-                        compare::main_process(after, command.after), command.before, command.after,
-                        output.stream());
+    compare::write_html(comparison, comparison.compared_a, comparison.compared_b, command.before,
+                        command.after, output.stream());
   else
     output.stream() << (command.json
                             ? to_json(comparison, command.before, command.after)

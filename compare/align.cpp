@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <map>
 #include <string>
+#include <string_view>
 #include <tuple>
 
 namespace dtypecheck::compare {
@@ -15,13 +16,21 @@ constexpr size_t kMostCells = 4u << 20;
 using Group = std::tuple<uint32_t, Phase, std::string>;
 using Token = std::pair<std::string, uint64_t>;  // op, shape of the first result or its elements
 
+// "aten::lerp_" of "aten::_foreach_lerp_".
+std::string of_one_tensor(std::string op) {
+  constexpr std::string_view kOfLists = "::_foreach_";
+  const size_t at = op.find(kOfLists);
+  return at == op.npos ? op : op.replace(at, kOfLists.size(), "::");
+}
+
 std::map<Group, std::vector<size_t>> groups_of(const DigestedProcess& process) {
   std::map<Group, std::vector<size_t>> groups;
   for (size_t i = 0; i < process.calls.size(); ++i) {
     const DigestedCall& call = process.calls[i];
     const std::string& place =
         call.site.module.empty() ? call.site.line.function : call.site.module;
-    groups[{call.step, call.site.phase, place}].push_back(i);
+    groups[{call.step, call.site.phase, call.owner.empty() ? place : "of " + call.owner}].push_back(
+        i);
   }
   return groups;
 }
@@ -53,10 +62,11 @@ class Lists {
   Token token(const DigestedProcess& process, size_t call) const {
     const DigestedCall& made = process.calls[call];
     const uint32_t first = made.results.empty() ? 0 : made.results.front();
-    if (first == 0 || of_one_run_) return {made.op, 0};
+    const std::string op = made.owner.empty() ? made.op : of_one_tensor(made.op);
+    if (first == 0 || of_one_run_) return {op, 0};
     const Digest& digest = process.digests[first - 1];
-    if (!has_parts_) return {made.op, digest.shape};
-    return {made.op, digest.count / digest.parts <= 1 ? 1 : digest.count};
+    if (!has_parts_ && made.owner.empty()) return {op, digest.shape};
+    return {op, digest.count / digest.parts <= 1 ? 1 : digest.count};
   }
   bool same(size_t a, size_t b) const { return token(a_, a) == token(b_, b); }
 

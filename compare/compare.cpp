@@ -13,6 +13,7 @@
 #include "compare/distance.h"
 #include "compare/expected.h"
 #include "compare/named.h"
+#include "compare/parameters.h"
 #include "compare/ranks.h"
 #include "compare/wrappers.h"
 #include "core/dtype_set.h"
@@ -66,6 +67,14 @@ struct Side {
   std::unordered_map<uint32_t, size_t> made_by;
   std::map<std::string, uint32_t> weights;  // the first digest of each
 };
+
+// How what a rank holds is cut, where a parameter is.
+std::set<std::string> cuts_of(const DigestedProcess& process) {
+  std::set<std::string> cuts;
+  for (const Digest& digest : process.digests)
+    if (!digest.parameter.empty()) cuts.insert(digest.cut);
+  return cuts;
+}
 
 // What stands between an operand and the aligned calls that it comes from.
 struct Between {
@@ -132,8 +141,9 @@ class Comparer {
                       "program; dtypecheck diff --dtypes compares their dtypes",
                       out_.file_a, out_.file_b));
     }
-    if (count_alone(a_, alignment_.to_b, true) + count_alone(b_, alignment_.to_a, true) >
-        in_modules)
+    if (!is_divided_otherwise() &&
+        count_alone(a_, alignment_.to_b, true) + count_alone(b_, alignment_.to_a, true) >
+            in_modules)
       out_.notes.push_back(
           "more op calls of modules are in one run alone than in both: these may be two models");
     sort_rounding();
@@ -203,6 +213,9 @@ class Comparer {
     first_step_ = out_.steps.front();
     if (a != b) out_.notes.push_back("one run has digests of steps that the other has none of");
   }
+
+  // What gathers the shards of a layer is called in the layer.
+  bool is_divided_otherwise() const { return cuts_of(a_.process) != cuts_of(b_.process); }
 
   bool is_compared(const Side& side, size_t call) const {
     return std::binary_search(out_.steps.begin(), out_.steps.end(), side.process.calls[call].step);
@@ -694,13 +707,21 @@ const DigestedProcess& main_process(const std::vector<DigestedProcess>& processe
                        : fmt::format("{}: no digests of values; record it with --values", name));
 }
 
-// Of a run that has not as many ranks as the other, all of them.
+static std::vector<DigestedProcess> split(const std::vector<DigestedProcess>& processes) {
+  std::vector<DigestedProcess> all;
+  for (const DigestedProcess& process : processes) all.push_back(by_parameter(process));
+  return all;
+}
+
+// Of a run that has not as many ranks as the other, or whose ranks hold other parts, all of them.
 static DigestedProcess whole(const std::vector<DigestedProcess>& processes,
                              const std::vector<DigestedProcess>& others, const std::string& name,
                              Comparison& comparison) {
   const DigestedProcess& main = main_process(processes, name);
-  const auto ranks = ranks_of(processes);
-  if (ranks.size() < 2 || ranks.size() == ranks_of(others).size() || main.rank < 0) return main;
+  const auto ranks = ranks_of(processes), other_ranks = ranks_of(others);
+  if (ranks.size() < 2 || main.rank < 0) return main;
+  if (ranks.size() == other_ranks.size() && cuts_of(main) == cuts_of(*other_ranks.begin()->second))
+    return main;
   comparison.notes.push_back(
       fmt::format("{} ranks of {} are put together: what differs among them is compared by its "
                   "sums, and what has one number not at all",
@@ -717,12 +738,15 @@ static void leave_out_workspaces(DigestedProcess& process) {
       process.digests[call.operands.back() - 1].is_unknown = true;
 }
 
-Comparison compare_values(const std::vector<DigestedProcess>& a,
-                          const std::vector<DigestedProcess>& b, const std::string& name_a,
-                          const std::string& name_b) {
+// Op calls as they are to be compared.
+static Comparison compare_calls(const std::vector<DigestedProcess>& a,
+                                const std::vector<DigestedProcess>& b, const std::string& name_a,
+                                const std::string& name_b) {
   Comparison comparison;
-  DigestedProcess first = whole(a, b, name_a, comparison);
-  DigestedProcess other = whole(b, a, name_b, comparison);
+  comparison.compared_a = whole(a, b, name_a, comparison);
+  comparison.compared_b = whole(b, a, name_b, comparison);
+  DigestedProcess& first = comparison.compared_a;
+  DigestedProcess& other = comparison.compared_b;
   leave_out_workspaces(first);
   leave_out_workspaces(other);
   unify_names(first, other);
@@ -738,6 +762,13 @@ Comparison compare_values(const std::vector<DigestedProcess>& a,
   comparison.drifts_a = drifts_among_ranks(a);
   comparison.drifts_b = drifts_among_ranks(b);
   return comparison;
+}
+
+Comparison compare_values(const std::vector<DigestedProcess>& a,
+                          const std::vector<DigestedProcess>& b, const std::string& name_a,
+                          const std::string& name_b) {
+  const bool is_split = has_flat(a) || has_flat(b);
+  return compare_calls(is_split ? split(a) : a, is_split ? split(b) : b, name_a, name_b);
 }
 
 }  // namespace dtypecheck::compare

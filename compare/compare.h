@@ -70,7 +70,8 @@ struct Pair {
 
 struct Comparison {
   std::string file_a, file_b;
-  std::vector<uint32_t> steps;  // that both have
+  DigestedProcess compared_a, compared_b;  // whose op calls the pairs are of
+  std::vector<uint32_t> steps;             // that both have
   Inputs inputs;
   std::vector<Divergence>
       places;  // that add more than they were given, in the order of the first run

@@ -4,6 +4,8 @@
 #include <cmath>
 #include <limits>
 
+#include "compare/parameters.h"
+
 namespace dtypecheck::compare {
 
 static constexpr double kInfinity = std::numeric_limits<double>::infinity();
@@ -17,7 +19,7 @@ static double apart(double a, double b) {
 
 std::optional<double> distance(const Digest& a, const Digest& b) {
   if (a.is_unknown || b.is_unknown) return std::nullopt;
-  const bool is_joined = a.parts > 1 || b.parts > 1;
+  const bool is_joined = a.parts > 1 || b.parts > 1 || is_flat(a) || is_flat(b);
   if (a.count != b.count) return std::nullopt;
   if (!is_joined && (a.shape != b.shape || a.places.size() != b.places.size())) return std::nullopt;
   if (a.count == 0) return 0;

@@ -10,6 +10,7 @@
 
 #include "compare/align.h"
 #include "compare/distance.h"
+#include "compare/parameters.h"
 
 namespace dtypecheck::compare {
 namespace {
@@ -18,6 +19,14 @@ using Parts = std::vector<const Digest*>;
 
 bool is_shard(const Digest& digest) { return digest.cut.find('@') != std::string::npos; }
 bool is_partial(const Digest& digest) { return digest.cut.find("Partial") != std::string::npos; }
+
+// Those of which the rank holds something, and one where none does.
+Parts without_empty(const Parts& parts) {
+  Parts held;
+  for (const Digest* part : parts)
+    if (part->count > 0 || !is_flat(*part)) held.push_back(part);
+  return held.empty() ? Parts{parts.front()} : held;
+}
 
 // Copies of a part once, where there are as many of each; else what agrees does so by chance.
 Parts without_copies(const Parts& parts) {
@@ -88,6 +97,15 @@ Digest joined(const Digest& of_first, const Parts& parts, double share) {
   return all;
 }
 
+// A parameter that lies on one rank, which need not be the first. What is not in the order of the
+// sizes has other elements at the places.
+Digest as_whole(const Digest& held, const Digest& of_first) {
+  Digest whole = held;
+  whole.base = of_first.base;
+  if (whole.cut.ends_with("strides")) whole.places.clear();
+  return whole;
+}
+
 }  // namespace
 
 std::map<int, const DigestedProcess*> ranks_of(const std::vector<DigestedProcess>& processes) {
@@ -102,7 +120,7 @@ std::map<int, const DigestedProcess*> ranks_of(const std::vector<DigestedProcess
 }
 
 DigestedProcess put_together(const std::map<int, const DigestedProcess*>& ranks) {
-  const DigestedProcess& first = *ranks.begin()->second;
+  const DigestedProcess first = with_all_parameters(ranks);
   DigestedProcess all = first;
   std::vector<Alignment> alignments;
   for (const auto& [rank, process] : ranks) alignments.push_back(align(first, *process, true));
@@ -136,10 +154,12 @@ DigestedProcess put_together(const std::map<int, const DigestedProcess*>& ranks)
           continue;
         }
         done.insert(index);
-        const Parts once = without_copies(parts);
+        const Parts once = without_copies(without_empty(parts));
         if (once.size() > 1 || is_partial(*once.front()))
           all.digests[index - 1] =
               joined(first.digests[index - 1], once, is_backward ? of_gradient : 1);
+        else if (is_flat(*once.front()))
+          all.digests[index - 1] = as_whole(*once.front(), first.digests[index - 1]);
       }
     }
   }

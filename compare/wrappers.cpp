@@ -16,7 +16,8 @@ constexpr std::array<std::string_view, 3> kWrapped = {"_checkpoint_wrapped_modul
 template <typename Visit>
 void for_names(DigestedProcess& process, const Visit& visit) {
   for (DigestedCall& call : process.calls)
-    if (!call.site.module.empty()) visit(call.site.module);
+    for (std::string* name : {&call.site.module, &call.owner})
+      if (!name->empty()) visit(*name);
   for (Digest& digest : process.digests)
     if (!digest.parameter.empty()) visit(digest.parameter);
 }

@@ -16,7 +16,7 @@ namespace dtypecheck {
 // What a tensor held at one time; trace/format.h says how each is computed.
 struct Digest {
   std::string parameter;  // its qualified name, or of the one whose gradient it is; "": none
-  std::string cut;        // of a part of a DTensor, as trace/format.h has it; "": no part
+  std::string cut;        // of a part of a whole, as trace/format.h has it; "": no part
   bool is_gradient = false;
   Dtype dtype = Dtype::kUndefined;
   uint64_t count = 0;
@@ -33,6 +33,7 @@ struct DigestedCall {
   std::string op;  // "aten::linear"
   Site site;
   uint32_t step = 0;
+  std::string owner;   // the parameter that an optimizer's op steps; "": not known, or several
   double time_ns = 0;  // of such a call, on average of those that were timed; 0: none was
   std::vector<uint32_t> operands, results;  // index + 1 into digests; 0: a tensor without
 };

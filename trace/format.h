@@ -458,7 +458,10 @@ struct DigestRecord {
   uint8_t place_count;  // elements below, at most kDigestPlaces
   uint8_t is_wide;      // 1: they are doubles; 0: floats
   // string: of which whole this is a part, by its placements on each dimension of the mesh of its
-  // DTensor: "Replicate, Shard(0)@1", "Partial"; 0: of none.
+  // DTensor: "Replicate, Shard(0)@1", "Partial"; 0: of none. Of a parameter that
+  // FullyShardedDataParallel keeps in a flat tensor: "Flat(78)@47+31", of 78 elements the 31 from
+  // 47 on, and "Flat(78)", none. An optimizer's op that is given flat tensors has an operand for
+  // each of their parts, and those of an optimizer's state have no name.
   uint32_t cut;
   // float or double places[place_count]: element i * count / place_count in the order of the
   // sizes, whatever the strides; then zeros up to the multiple of 8.

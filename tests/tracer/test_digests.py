@@ -292,6 +292,70 @@ class Ranks(TracedTest):
         self.assertEqual(self.compared([], 0)["drifts_before"], [])
 
 
+class FlatParameters(TracedTest):
+    """FullyShardedDataParallel, whose parameters lie in flat tensors."""
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.runs_of = {}
+
+    def run_of(self, *words):
+        if words not in self.runs_of:
+            ranks = torchrun(2) if {"flat", "fsdp", "halves"} & {*words} else [sys.executable]
+            self.runs_of[words] = self.traced_command([*ranks, PROGRAMS / "split_batch.py", *words], options=["--values"]).run.folder
+        return self.runs_of[words]
+
+    def compared(self, before, after, status=0):
+        return json.loads(tool("diff", "--json", self.run_of(*before), self.run_of(*after), statuses=(status,)).stdout)
+
+    def assert_agree(self, result):
+        self.assertEqual((result["places"], result["rounding"], result["inputs"]["agree"]), ([], [], True))
+        self.assertEqual([(named["of"], named["count"]) for named in result["named"]],
+                         [("weights", 4), ("gradients", 4), ("states", 8)] * 2)
+        for named in result["named"]:
+            self.assertLess(named["distance"], 1e-6)
+
+    def test_one_process(self):
+        for words in (("flat",), ("flat", "original", "nested"), ("flat", "nested", "SHARD_GRAD_OP"), ("flat", "original", "NO_SHARD")):
+            with self.subTest(words):
+                self.assert_agree(self.compared([], words))
+
+    def test_two_ranks_of_another_kind(self):
+        for before, after in ((("fsdp",), ("flat",)), (("halves",), ("flat", "original", "nested")),
+                              (("flat",), ("flat", "original", "nested"))):
+            with self.subTest((before, after)):
+                self.assert_agree(self.compared(before, after))
+
+    def test_an_op(self):
+        place = self.compared([], ("flat", "nested", "slope"), 1)["places"][0]
+        self.assertEqual((place["module"], place["op"], place["step"]), ("model.1", "aten::leaky_relu", 1))
+
+    def test_gradients_that_are_summed_in_bfloat16(self):
+        for before in ((), ("flat",), ("fsdp",)):
+            with self.subTest(before):
+                result = self.compared(before, ("flat", "bf16"))
+                self.assertEqual((result["places"], result["inputs"]["agree"]), ([], True))
+                ops = [op.split(" at ")[0] for op in result["rounding"][0]["only_after"]]
+                self.assertIn("aten::_to_copy to BFloat16", ops)
+
+    def test_an_epsilon_of_the_optimizer(self):
+        for after in (("flat", "epsilon"), ("flat", "original", "epsilon")):
+            with self.subTest(after):
+                place = self.compared([], after, 1)["places"][0]
+                self.assertEqual((place["op"], place["phase"], place["step"]), ("aten::add_", "optimizer", 1))
+
+    def test_a_layer_of_one_rank_in_bfloat16(self):
+        place = self.compared((), ("flat", "low"))["rounding"][0]
+        self.assertIn("aten::_to_copy to BFloat16", [op.split(" at ")[0] for op in place["only_after"]])
+
+    def test_nothing_changed(self):
+        words = [*torchrun(2), PROGRAMS / "split_batch.py", "flat", "said"]
+        traced, plain = self.traced_command(words, options=["--values"]), self.execute(words)
+        self.assertEqual(sorted(traced.out.split()), sorted(plain.out.split()))
+        self.assertGreater(len(traced.out.split()), 2)
+
+
 class Examples(Digests):
     def test_each_of_the_help(self):
         place = self.folder / "examples"

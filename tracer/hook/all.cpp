@@ -7,6 +7,7 @@
 #include "tracer/hook/digests.cpp"
 #include "tracer/hook/factories.cpp"
 #include "tracer/hook/facts.cpp"
+#include "tracer/hook/flat_parts.cpp"
 #include "tracer/hook/gpu_digests.cpp"
 #include "tracer/hook/gpu_samples.cpp"
 #include "tracer/hook/gpu_work.cpp"

@@ -94,6 +94,17 @@ uint64_t storage_key(const c10::TensorImpl* plain) {
   return mix(key, plain->unsafe_storage().nbytes() << 8 | dtype_of(plain)) | 1;
 }
 
+// Of one among others that lie in the same storage, as those of a flat parameter do.
+uint64_t view_key(const c10::TensorImpl* plain) {
+  return mix(storage_key(plain),
+             static_cast<uint64_t>(plain->storage_offset()) << 32 ^ plain->numel()) |
+         1;
+}
+
+bool fills_storage(const c10::TensorImpl* plain) {
+  return plain->numel() * plain->dtype().itemsize() == plain->unsafe_storage().nbytes();
+}
+
 bool may_be_parameter(Role role, bool leaf) {
   return leaf || role == Role::kWeight || role == Role::kBias || role == Role::kState;
 }
@@ -394,12 +405,14 @@ uint32_t parameter_name(const c10::TensorImpl* impl, bool may_be_parameter) {
   if (!is_plain(impl) || !impl->unsafe_storage()) return 0;
   const uint64_t key = storage_key(impl);
   if (const uint32_t name = tracer.parameters.find(key)) return name;
+  const uint64_t own_key = fills_storage(impl) ? key : view_key(impl);
+  if (const uint32_t name = tracer.parameters.find(own_key)) return name;
   if (!tracer.python || !may_be_parameter) return 0;
   const std::string name = python::parameter_name(impl);
   if (name.empty()) return 0;
   const uint32_t id = intern(name);
   // While a model is loaded and cast, its parameters still change their storages.
-  if (tracer.forward_seen.load(std::memory_order_relaxed)) tracer.parameters.insert(key, id);
+  if (tracer.forward_seen.load(std::memory_order_relaxed)) tracer.parameters.insert(own_key, id);
   return id;
 }
 

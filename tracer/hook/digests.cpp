@@ -21,6 +21,7 @@
 
 #include "core/codes.h"
 #include "tracer/hook/describe.h"
+#include "tracer/hook/flat_parts.h"
 #include "tracer/hook/gpu_digests.h"
 #include "tracer/hook/option_text.h"
 #include "tracer/hook/tracer.h"
@@ -91,6 +92,9 @@ Digests* digests = new Digests;
 struct DigestedCall {
   const void* op = nullptr;
   uint32_t step = 0;
+  bool is_optimizer = false;
+  // Of flat tensors, by the place that these have in their argument's list.
+  std::vector<FlatLayout> layouts;
   std::vector<uint32_t> operands;
   // What an op without results writes, kept alive until it has.
   std::vector<Kept> written;
@@ -364,10 +368,24 @@ uint32_t name_of(const c10::TensorImpl* impl) {
   return is_leaf(impl) ? intern(python::parameter_name(impl)) : 0;
 }
 
-// The id of its digest: of one that was written, if nothing has changed since.
-uint32_t digest(const c10::TensorImpl* whole, bool is_gradient = false, uint32_t owner = 0) {
-  const c10::TensorImpl* impl = whole;
+// Of a parameter that is a view of a flat one.
+uint32_t cut_of_view(const c10::TensorImpl* impl) {
+  if (!digested_call->is_optimizer || !is_plain(impl) || !is_leaf(impl)) return 0;
+  return intern(python::flat_cut(impl));
+}
+
+// What is known of a tensor before it is looked at.
+struct Owned {
+  uint32_t parameter = 0;  // its name, or that of the weight whose gradient it is
   uint32_t cut = 0;
+  bool is_gradient = false;
+  const FlatPartIds* part = nullptr;  // of a flat tensor, whose parts need not have a name
+};
+
+// The id of its digest: of one that was written, if nothing has changed since.
+uint32_t digest(const c10::TensorImpl* whole, const Owned& owned = {}) {
+  const c10::TensorImpl* impl = whole;
+  uint32_t cut = owned.cut;
   if (is_subclass(whole)) {
     const python::LocalPart part = python::local_part(python_object(whole));
     if (!part.impl) return 0;
@@ -386,23 +404,52 @@ uint32_t digest(const c10::TensorImpl* whole, bool is_gradient = false, uint32_t
   now.shape = shape_of(impl);
   now.step = digested_call->step;
   if (impl->unsafe_storage()) now.storage = impl->unsafe_storage().getWeakStorageImpl();
-  const uint64_t key = mix(key_of(impl), cut);
-  if (!is_gradient) {
+  const uint64_t key =
+      mix(mix(key_of(impl), is_subclass(whole) ? cut : 0), owned.part ? owned.part->parameter : 0);
+  if (!owned.is_gradient) {
     const std::lock_guard<std::mutex> lock(digests->mutex);
     const auto found = digests->known.find(key);
     if (found != digests->known.end() && is_as_digested(found->second, now, impl))
       return found->second.id;
   }
   // May take the GIL: before the lock.
-  const uint32_t parameter = is_gradient ? owner : name_of(whole);
+  const bool has_name = owned.is_gradient || owned.part;
+  const uint32_t parameter = has_name ? owned.parameter : name_of(whole);
+  if (parameter != 0 && cut == 0) cut = cut_of_view(whole);
   now.base = base_of(impl);
-  now.id = write_digest(impl, now, parameter, cut, is_gradient);
+  now.id = write_digest(impl, now, parameter, cut, owned.is_gradient);
   if (now.id == 0) return 0;
   const std::lock_guard<std::mutex> lock(digests->mutex);
   if (digests->known.size() >= kMostKnown) digests->known.clear();
   const uint32_t id = now.id;
   digests->known.insert_or_assign(key, std::move(now));
   return id;
+}
+
+// Each part of a flat tensor. A state's have no names of their own.
+template <typename Take>
+void digest_parts(const c10::TensorImpl* flat, const std::vector<FlatPartIds>& parts,
+                  bool is_gradient, const Take& take) {
+  const bool has_names = is_gradient || is_leaf(flat);
+  for (const FlatPartIds& part : parts) {
+    const Kept impl = part_of(flat, part);
+    take(digest(impl.get(), {has_names ? part.parameter : 0, part.cut, is_gradient, &part}));
+  }
+}
+
+// In an optimizer's op that is given flat tensors.
+template <typename Take>
+void digest_with_parts(const c10::TensorImpl* impl, const std::vector<FlatLayout>& layouts,
+                       const Take& take) {
+  const FlatLayout layout = layouts.empty() ? nullptr : layout_of(impl);
+  layout ? digest_parts(impl, *layout, /*is_gradient=*/false, take) : take(digest(impl));
+}
+
+// A state of an optimizer lies at the place of its flat parameter.
+void note_layout_at(size_t place, const c10::TensorImpl* impl) {
+  const auto& layouts = digested_call->layouts;
+  if (place < layouts.size() && layouts[place] && !layout_of(impl))
+    note_layout(impl, layouts[place]);
 }
 
 // What the optimizer is about to apply, once a step.
@@ -416,22 +463,47 @@ void digest_gradient(const c10::TensorImpl* weight) {
     if (last == digested_call->step) return;
     last = digested_call->step;
   }
+  const c10::TensorImpl* of = gradient.unsafeGetTensorImpl();
+  if (const FlatLayout layout = layout_of(weight)) {
+    note_layout(of, layout);
+    if (layout_of(of)) digest_parts(of, *layout, /*is_gradient=*/true, [](uint32_t) {});
+    return;
+  }
   const uint32_t name = name_of(weight);
-  if (name != 0) digest(gradient.unsafeGetTensorImpl(), /*is_gradient=*/true, name);
+  if (name != 0) digest(of, {name, cut_of_view(weight), true, nullptr});
+}
+
+// In an op on lists, and in one that has no lists, what stands at one place belongs together: a
+// weight, its gradient and the optimizer's states of it.
+void note_layouts(const Frame& frame, c10::ArrayRef<const c10::IValue> inputs) {
+  std::vector<std::pair<size_t, const c10::TensorImpl*>> all;
+  for (const Argument& argument : frame.op->tensors) {
+    size_t place = 0;
+    for_tensors(inputs[argument.index], [&](const c10::TensorImpl* impl) {
+      all.emplace_back(place++, impl);
+      if (FlatLayout layout = layout_of(impl)) {
+        if (digested_call->layouts.size() < place) digested_call->layouts.resize(place);
+        digested_call->layouts[place - 1] = std::move(layout);
+      }
+    });
+  }
+  for (const auto& [place, impl] : all) note_layout_at(place, impl);
 }
 
 void digest_all(const Frame& frame, c10::ArrayRef<const c10::IValue> inputs) {
-  const bool is_step = frame.phase == static_cast<uint8_t>(Phase::kOptimizer);
+  const bool is_step = digested_call->is_optimizer;
   if (collective_of(*frame.op) == Collective::kWaits) return;
+  if (is_step) note_layouts(frame, inputs);
   for (const Argument& argument : frame.op->tensors) {
     if (is_room(*frame.op, argument)) continue;
     for_tensors(inputs[argument.index], [&](const c10::TensorImpl* impl) {
-      if (digested_call->operands.size() >= kMostTensors) return;
       if (is_step) digest_gradient(impl);
-      const uint32_t id = digest(impl);
-      if (id == 0 && is_subclass(impl))
-        digested_call->awaited.emplace_back(digested_call->operands.size(), kept(impl));
-      digested_call->operands.push_back(id);
+      digest_with_parts(impl, digested_call->layouts, [&](uint32_t id) {
+        if (digested_call->operands.size() >= kMostTensors) return;
+        if (id == 0 && is_subclass(impl))
+          digested_call->awaited.emplace_back(digested_call->operands.size(), kept(impl));
+        digested_call->operands.push_back(id);
+      });
     });
   }
 }
@@ -448,11 +520,14 @@ void keep_written(const Frame& frame, c10::ArrayRef<const c10::IValue> inputs) {
 }
 
 void write_call(uint32_t signature, uint32_t step, const std::vector<uint32_t>& operands,
-                const std::vector<Kept>& results) {
+                const std::vector<Kept>& results, const std::vector<FlatLayout>& layouts) {
   std::vector<uint32_t> all = operands;
   for (const Kept& result : results) {
-    all.push_back(digest(result.get()));
-    note_written(result.get(), all.back());
+    const size_t first = all.size();
+    digest_with_parts(result.get(), layouts, [&](uint32_t id) {
+      if (all.size() - operands.size() < kMostTensors) all.push_back(id);
+    });
+    if (first < all.size()) note_written(result.get(), all[first]);
   }
   if (!has_digest_room()) return;
   auto* record = tracer.file.reserve<trace::CallDigestsRecord>(trace::Kind::kCallDigests,
@@ -461,7 +536,7 @@ void write_call(uint32_t signature, uint32_t step, const std::vector<uint32_t>& 
   record->signature = signature;
   record->step = step;
   record->operand_count = static_cast<uint16_t>(operands.size());
-  record->result_count = static_cast<uint16_t>(results.size());
+  record->result_count = static_cast<uint16_t>(all.size() - operands.size());
   std::memcpy(record + 1, all.data(), all.size() * sizeof(uint32_t));
   tracer.file.commit(record->header);
 }
@@ -483,7 +558,7 @@ void write_if_launched(const c10::TensorImpl* impl) {
   }
   std::vector<Kept> results;
   for (const Launched::Result& result : done.results) results.push_back(result.tensor.lock());
-  write_call(done.signature, done.step, done.operands, results);
+  write_call(done.signature, done.step, done.operands, results, {});
 }
 
 // What was digested before is no more. Those whose results are gone were not read.
@@ -530,8 +605,11 @@ void end_call(const Frame& frame, const std::vector<c10::IValue>& outputs) {
     for_tensors(value, [&](const c10::TensorImpl* impl) {
       if (results.size() < most) results.push_back(kept(impl));
     });
+  const bool is_one_each = results.size() == digested_call->layouts.size();
+  for (size_t i = 0; is_one_each && i < results.size(); ++i) note_layout_at(i, results[i].get());
   if (collective_of(*frame.op) != Collective::kLaunches)
-    return write_call(frame.signature->id, digested_call->step, digested_call->operands, results);
+    return write_call(frame.signature->id, digested_call->step, digested_call->operands, results,
+                      digested_call->layouts);
   note_launched(frame.signature->id, results);
 }
 
@@ -567,6 +645,8 @@ void digest_operands(ThreadState* state, const Frame& frame,
   if (collective_of(*frame.op) == Collective::kWraps) return;
   BusyScope busy(state);
   digested_call->step = step;
+  digested_call->is_optimizer = frame.phase == static_cast<uint8_t>(Phase::kOptimizer);
+  digested_call->layouts.clear();
   digested_call->operands.clear();
   digested_call->written.clear();
   digested_call->awaited.clear();
@@ -592,6 +672,7 @@ void digest_results(ThreadState* state, const Frame& frame,
 
 void forget_digests() {
   digests = new Digests;  // the old one may have been locked by a thread that is no more
+  forget_layouts();
   if (digested_call) digested_call->op = nullptr;
 }
 

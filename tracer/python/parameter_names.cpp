@@ -75,28 +75,38 @@ bool still_holds(const Entry& entry, const void* impl) {
   return tensor != nullptr && tensor == entry.tensor && tensor_impl(tensor) == impl;
 }
 
-std::string name_of(const Entry& entry) {
-  const std::string path = path_in_tree(entry.scan->tree, entry.node);
-  return join_path(join_path(entry.scan->root_name, path), entry.name);
+const Entry* look_up(const void* impl) {
+  const auto at = parameter_index().by_impl.find(impl);
+  if (at == parameter_index().by_impl.end() || !still_holds(at->second, impl)) return nullptr;
+  return &at->second;
 }
 
-bool look_up(const void* impl, std::string* name) {
-  const auto at = parameter_index().by_impl.find(impl);
-  if (at == parameter_index().by_impl.end() || !still_holds(at->second, impl)) return false;
-  *name = name_of(at->second);
-  return true;
+const Entry* find_entry(const void* impl) {
+  if (impl == nullptr) return nullptr;
+  if (const Entry* entry = look_up(impl)) return entry;
+  const bool has_news = parameter_index().roots_seen != roots_changed();
+  if (!has_news && std::chrono::steady_clock::now() < parameter_index().next_scan) return nullptr;
+  scan_roots();
+  return look_up(impl);
 }
 
 }  // namespace
 
 std::string find_parameter_name(const void* impl) {
-  std::string name;
-  if (impl == nullptr || look_up(impl, &name)) return name;
-  const bool has_news = parameter_index().roots_seen != roots_changed();
-  if (!has_news && std::chrono::steady_clock::now() < parameter_index().next_scan) return name;
-  scan_roots();
-  look_up(impl, &name);
-  return name;
+  const Entry* entry = find_entry(impl);
+  return entry ? name_in_tree(entry->scan->root_name, entry->scan->tree, entry->node, entry->name)
+               : std::string();
+}
+
+ParameterPlace find_parameter(const void* impl) {
+  const Entry* entry = find_entry(impl);
+  if (!entry) return {};
+  return {&entry->scan->root_name, &entry->scan->tree, entry->node, entry->tensor};
+}
+
+std::string name_in_tree(const std::string& root, const std::vector<TreeNode>& tree, size_t node,
+                         const std::string& name) {
+  return join_path(join_path(root, path_in_tree(tree, node)), name);
 }
 
 }  // namespace python

@@ -105,6 +105,19 @@ struct LocalPart {
 };
 LocalPart local_part(const void* tensor);
 
+// What this process holds of one parameter in a FlatParameter of FullyShardedDataParallel: elements
+// [offset, offset + count) of the flat one, none where another process holds it.
+struct FlatPart {
+  std::string name;  // of the parameter
+  std::string cut;   // "Flat(78)@47+31": of 78 elements those from 47 on; "Flat(78)": none
+  int64_t offset = 0, count = 0;
+};
+// Of the FlatParameter at `impl`; empty when it is none, or this torch says less of it. Cold: takes
+// the GIL.
+std::vector<FlatPart> flat_parts(const void* impl);
+// Of a parameter that is a view of a FlatParameter (use_orig_params=True): how it is cut; else "".
+std::string flat_cut(const void* impl);
+
 // The ranks of a process group, "0-2,5", by its C++ object or its name; empty when
 // torch.distributed does not know it. Cold: takes the GIL.
 std::string ranks_of_group(const void* group);

@@ -1,5 +1,7 @@
 """Two steps on a batch of eight: in one process, or the halves in two ranks of DDP, "fsdp" in FSDP2, whose gradients "bf16" sums in BFloat16;
-"layers": all of it in both, which have parts of the layers. "sum" sums the loss where it is a mean, "slope" changes an op. "reduced" and
+"flat" in FullyShardedDataParallel, with "original" parameters, layer by layer with "nested", in the strategy of the word in capital letters;
+"layers": all of it in both, which have parts of the layers. "sum" sums the loss where it is a mean, "slope" changes an op and "epsilon" the optimizer's, "low" has the first rank compute the last layer in BFloat16,
+and "said" prints the loss. "reduced" and
 "functional" scale what comes out by what the ranks have a sum of, to which the second brings more with "louder"."""
 
 import os
@@ -18,6 +20,15 @@ def divided(model):
 
         policy = MixedPrecisionPolicy(reduce_dtype=torch.bfloat16 if "bf16" in sys.argv else None)
         return fully_shard(model, mp_policy=policy)
+    if "flat" in sys.argv:
+        from torch.distributed.fsdp import FullyShardedDataParallel, MixedPrecision, ShardingStrategy
+        from torch.distributed.fsdp.wrap import ModuleWrapPolicy
+
+        (strategy,) = [word for word in sys.argv if word.isupper()] or ["FULL_SHARD"]
+        return FullyShardedDataParallel(
+            model, device_id=torch.device("cpu"), use_orig_params="original" in sys.argv, sharding_strategy=ShardingStrategy[strategy],
+            auto_wrap_policy=ModuleWrapPolicy({nn.Linear}) if "nested" in sys.argv else None,
+            mixed_precision=MixedPrecision(reduce_dtype=torch.bfloat16) if "bf16" in sys.argv else None)
     if "layers" in sys.argv:
         from torch.distributed.device_mesh import init_device_mesh
         from torch.distributed.tensor.parallel import ColwiseParallel, RowwiseParallel, parallelize_module
@@ -37,9 +48,16 @@ def scaled(x):
     return x * factor[0]
 
 
+class Low(nn.Linear):
+    def forward(self, x):
+        if not dist.is_initialized() or dist.get_rank() > 0:
+            return super().forward(x)
+        return nn.functional.linear(x.bfloat16(), self.weight.bfloat16(), self.bias.bfloat16()).float()
+
+
 def main():
     torch.manual_seed(0)
-    model = nn.Sequential(nn.Linear(6, 12), nn.LeakyReLU(0.2 if "slope" in sys.argv else 0.01), nn.Linear(12, 3))
+    model = nn.Sequential(nn.Linear(6, 12), nn.LeakyReLU(0.2 if "slope" in sys.argv else 0.01), (Low if "low" in sys.argv else nn.Linear)(12, 3))
     x, y = torch.randn(8, 6), torch.randn(8, 3)
     world = int(os.environ.get("WORLD_SIZE", 1))
     net = model
@@ -48,13 +66,16 @@ def main():
         net = divided(model)
     if world > 1 and "layers" not in sys.argv:
         x, y = x.chunk(2)[dist.get_rank()], y.chunk(2)[dist.get_rank()]
-    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-2)
+    optimizer = torch.optim.AdamW(net.parameters(), lr=1e-2, eps=1e-3 if "epsilon" in sys.argv else 1e-8)
     reduction = "sum" if "sum" in sys.argv else "mean"
     for _ in range(2):
         out = net(x)
         if {"reduced", "functional"} & {*sys.argv}:
             out = scaled(out)
-        nn.functional.mse_loss(out, y, reduction=reduction).backward()
+        loss = nn.functional.mse_loss(out, y, reduction=reduction)
+        if "said" in sys.argv:
+            print(loss.item().hex(), flush=True)
+        loss.backward()
         optimizer.step()
         optimizer.zero_grad()
     if world > 1:

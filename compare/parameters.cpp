@@ -1,0 +1,190 @@
+#include "compare/parameters.h"
+
+#include <algorithm>
+#include <set>
+#include <utility>
+
+namespace dtypecheck::compare {
+namespace {
+
+class Splitter {
+ public:
+  explicit Splitter(const DigestedProcess& process) : all_(process) {
+    all_.calls.clear();
+    for (const Digest& digest : process.digests) owners_.push_back(digest.parameter);
+  }
+
+  DigestedProcess split(const std::vector<DigestedCall>& calls) {
+    for (const DigestedCall& call : calls) {
+      const std::vector<std::string> owners = owners_of(call);
+      if (owners.empty()) all_.calls.push_back(call);
+      for (size_t place = 0; place < owners.size(); ++place)
+        add(call, owners[place], place, owners.size());
+    }
+    return std::move(all_);
+  }
+
+ private:
+  // Of the places in its lists; empty where one is not known.
+  std::vector<std::string> owners_of(const DigestedCall& call) const {
+    if (call.site.phase != Phase::kOptimizer) return {};
+    std::set<std::string> seen;
+    for (const uint32_t index : call.operands)
+      if (index != 0 && !owners_[index - 1].empty()) seen.insert(owners_[index - 1]);
+    const size_t count = seen.size();
+    if (count == 0 || call.operands.size() % count != 0 || call.results.size() % count != 0)
+      return {};
+    std::vector<std::string> owners(count);
+    for (size_t k = 0; k < call.operands.size(); ++k) {
+      const uint32_t index = call.operands[k];
+      std::string& owner = owners[k % count];
+      if (index == 0 || owners_[index - 1].empty() || owner == owners_[index - 1]) continue;
+      if (!owner.empty()) return {};
+      owner = owners_[index - 1];
+    }
+    const bool is_known = std::none_of(owners.begin(), owners.end(),
+                                       [](const std::string& owner) { return owner.empty(); });
+    return is_known ? owners : std::vector<std::string>();
+  }
+
+  void add(const DigestedCall& call, const std::string& owner, size_t place, size_t count) {
+    DigestedCall& one = all_.calls.emplace_back(call);
+    one.owner = owner;
+    const Digest* owned = nullptr;  // that has the name
+    for (const auto list : {&DigestedCall::operands, &DigestedCall::results}) {
+      (one.*list).clear();
+      for (size_t k = place; k < (call.*list).size(); k += count) {
+        const uint32_t index = (call.*list)[k];
+        (one.*list).push_back(index);
+        if (!owned && index != 0 && owners_[index - 1] == owner) owned = &all_.digests[index - 1];
+      }
+    }
+    const std::string cut = owned->cut;
+    const uint64_t elements = owned->count;
+    for (const auto list : {&DigestedCall::operands, &DigestedCall::results})
+      for (const uint32_t index : one.*list) note_owner(index, owner, cut, elements);
+  }
+
+  // A number that all parameters are given belongs to none.
+  void note_owner(uint32_t index, const std::string& owner, const std::string& cut,
+                  uint64_t elements) {
+    if (index == 0 || all_.digests[index - 1].count != elements) return;
+    Digest& digest = all_.digests[index - 1];
+    if (owners_[index - 1].empty()) owners_[index - 1] = owner;
+    if (digest.cut.empty()) digest.cut = cut;
+  }
+
+  DigestedProcess all_;
+  std::vector<std::string> owners_;  // by digest: the parameter that it is of
+};
+
+// Puts together op calls of several processes, with their digests in the order of these.
+class Merger {
+ public:
+  explicit Merger(const DigestedProcess& first) : all_(first), to_(first.digests.size() + 1) {
+    all_.digests.clear();
+    all_.calls.clear();
+  }
+
+  void add(const DigestedProcess& first, const DigestedCall& call) {
+    uint32_t last = 0;
+    for (const auto list : {&call.operands, &call.results})
+      for (const uint32_t index : *list) last = std::max(last, index);
+    take_until(first, last);
+    DigestedCall& own = all_.calls.emplace_back(call);
+    for (auto list : {&own.operands, &own.results})
+      for (uint32_t& index : *list) index = to_[index];
+  }
+
+  void add_other(const DigestedProcess& other, const DigestedCall& call) {
+    DigestedCall& own = all_.calls.emplace_back(call);
+    for (auto list : {&own.operands, &own.results}) {
+      for (uint32_t& index : *list) {
+        if (index == 0) continue;
+        all_.digests.push_back(other.digests[index - 1]);
+        all_.digests.back().base = 0;
+        index = static_cast<uint32_t>(all_.digests.size());
+      }
+    }
+  }
+
+  DigestedProcess merged(const DigestedProcess& first) {
+    take_until(first, static_cast<uint32_t>(first.digests.size()));
+    return std::move(all_);
+  }
+
+ private:
+  void take_until(const DigestedProcess& first, uint32_t last) {
+    for (; taken_ < last; ++taken_) {
+      all_.digests.push_back(first.digests[taken_]);
+      all_.digests.back().base = to_[all_.digests.back().base];
+      to_[taken_ + 1] = static_cast<uint32_t>(all_.digests.size());
+    }
+  }
+
+  DigestedProcess all_;
+  std::vector<uint32_t> to_;  // index + 1 of the first process' digests, to that in all
+  uint32_t taken_ = 0;
+};
+
+// Behind which op call of the process others' of the step go.
+std::map<uint32_t, size_t> last_of_steps(const DigestedProcess& process) {
+  std::map<uint32_t, size_t> last, last_of_optimizer;
+  for (size_t call = 0; call < process.calls.size(); ++call) {
+    last[process.calls[call].step] = call;
+    if (process.calls[call].site.phase == Phase::kOptimizer)
+      last_of_optimizer[process.calls[call].step] = call;
+  }
+  for (const auto& [step, call] : last_of_optimizer) last[step] = call;
+  return last;
+}
+
+using Owned = std::set<std::pair<uint32_t, std::string>>;  // step and parameter
+
+Owned owned_in(const DigestedProcess& process) {
+  Owned owned;
+  for (const DigestedCall& call : process.calls)
+    if (!call.owner.empty()) owned.emplace(call.step, call.owner);
+  return owned;
+}
+
+}  // namespace
+
+bool is_flat(const Digest& digest) { return digest.cut.starts_with("Flat("); }
+
+bool has_flat(const std::vector<DigestedProcess>& processes) {
+  return std::any_of(processes.begin(), processes.end(), [](const DigestedProcess& process) {
+    return std::any_of(process.digests.begin(), process.digests.end(), is_flat);
+  });
+}
+
+DigestedProcess by_parameter(const DigestedProcess& process) {
+  return Splitter(process).split(process.calls);
+}
+
+DigestedProcess with_all_parameters(const std::map<int, const DigestedProcess*>& ranks) {
+  const DigestedProcess& first = *ranks.begin()->second;
+  Owned owned = owned_in(first);
+  std::map<uint32_t, std::vector<std::pair<const DigestedProcess*, size_t>>> missing;  // by step
+  for (const auto& [rank, process] : ranks) {
+    for (size_t call = 0; call < process->calls.size(); ++call) {
+      const DigestedCall& at = process->calls[call];
+      if (!at.owner.empty() && !owned.contains({at.step, at.owner}))
+        missing[at.step].emplace_back(process, call);
+    }
+    owned.merge(owned_in(*process));
+  }
+  if (missing.empty()) return first;
+  const std::map<uint32_t, size_t> last = last_of_steps(first);
+  Merger merger(first);
+  for (size_t call = 0; call < first.calls.size(); ++call) {
+    merger.add(first, first.calls[call]);
+    const uint32_t step = first.calls[call].step;
+    if (last.at(step) != call) continue;
+    for (const auto& [process, other] : missing[step])
+      merger.add_other(*process, process->calls[other]);
+  }
+  return merger.merged(first);
+}
+
+}  // namespace dtypecheck::compare
