@@ -12,9 +12,11 @@
 #include "compare/align.h"
 #include "compare/distance.h"
 #include "compare/expected.h"
+#include "compare/gradients.h"
 #include "compare/named.h"
 #include "compare/parameters.h"
 #include "compare/ranks.h"
+#include "compare/side.h"
 #include "compare/wrappers.h"
 #include "core/dtype_set.h"
 #include "ops/ops.h"
@@ -28,45 +30,6 @@ constexpr double kOtherData = 0.05;  // tensors of later steps, whose makers wer
 constexpr size_t kMostBetween = 16;  // ops walked through between two that are aligned
 constexpr size_t kMostRounding = 3;
 constexpr double kRoundingsOfTable = 64;  // of the sine of an angle of hundreds
-
-// One run, and where each of its digests was made.
-struct Side {
-  explicit Side(const DigestedProcess& process)
-      : process(process), weights(first_weights(process)) {
-    for (size_t call = 0; call < process.calls.size(); ++call)
-      for (uint32_t result : process.calls[call].results)
-        if (result != 0) made_by.try_emplace(result, call);
-  }
-
-  const Digest& digest(uint32_t index) const { return process.digests[index - 1]; }
-
-  // The call that gave the tensor, or what it is a view of, in this step; kAlone: none that was
-  // seen.
-  size_t maker(uint32_t index, uint32_t step) const {
-    while (index != 0) {
-      const auto found = made_by.find(index);
-      if (found != made_by.end())
-        return process.calls[found->second].step == step ? found->second : kAlone;
-      index = digest(index).base;
-    }
-    return kAlone;
-  }
-
-  // Nothing that was digested has written it.
-  bool is_given(uint32_t index) const {
-    return made_by.count(index) == 0 && digest(index).base == 0;
-  }
-
-  // Or it is a weight whose shards were gathered.
-  bool is_begun_with(uint32_t index) const {
-    const auto first = weights.find(digest(index).parameter);
-    return is_given(index) || (first != weights.end() && first->second == index);
-  }
-
-  const DigestedProcess& process;
-  std::unordered_map<uint32_t, size_t> made_by;
-  std::map<std::string, uint32_t> weights;  // the first digest of each
-};
 
 // How what a rank holds is cut, where a parameter is.
 std::set<std::string> cuts_of(const DigestedProcess& process) {
@@ -128,6 +91,10 @@ class Comparer {
       carry(b_, j, carried_b_, std::max(most, missed));
     }
     leave_out_what_makes_no_difference();
+    const double far_apart = std::max(kOtherData, kRoundingsOfTable * lowest_);
+    if (out_.inputs.agree())
+      if (auto place = gradient_apart(a_, b_, alignment_, names_, far_apart, out_))
+        out_.places.insert(out_.places.begin(), std::move(*place));
     for (size_t j = 0; j < b_.process.calls.size(); ++j)
       if (alignment_.to_a[j] == kAlone && is_compared(b_, j))
         out_.calls.push_back({.a = {}, .b = j});
@@ -620,7 +587,8 @@ class Comparer {
   }
 
   void compare_named() {
-    const Names a = names_in(a_.process), b = names_in(b_.process);
+    names_ = {names_in(a_.process), names_in(b_.process)};
+    const auto& [a, b] = names_;
     std::map<std::pair<uint32_t, NumberKind>, Named> all;
     for (const auto& [key, index] : a) {
       const auto found = b.find(key);
@@ -659,6 +627,7 @@ class Comparer {
   const Side a_, b_;
   Alignment alignment_;
   Comparison& out_;
+  std::pair<Names, Names> names_;              // of each run
   std::vector<double> result_distance_;        // of aligned calls of the first run
   std::vector<double> carried_a_, carried_b_;  // by digest
   std::map<std::string, std::vector<std::pair<uint32_t, double>>> weights_apart_;  // after a step

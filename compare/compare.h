@@ -18,12 +18,13 @@ enum class Cause : uint8_t {
   kBetween,   // an operand is further apart than where it was made: an op of one run stands between
   kAdds,      // the op adds more than it was given
   kRounding,  // explained by the dtypes
+  kGradient,  // a part of the backward pass that one run alone has
 };
 
 struct Divergence {
   Cause cause = Cause::kAdds;
   std::string op;
-  Site site;  // in the first run
+  Site site;  // in the first run, but for what the second one alone has
   uint32_t step = 0;
   std::string dtype_a, dtype_b;     // of the result; of the operand with kBetween
   double distance = 0;              // of the result; of the operand with kBetween
@@ -32,6 +33,8 @@ struct Divergence {
   bool is_kept_lower = false;       // what one run keeps in a lower dtype from the start
   std::vector<std::string> only_a;  // ops that stand between in this run alone
   std::vector<std::string> only_b;
+  std::string parameter;  // with kGradient: whose gradient is apart, or missing at a distance of ∞
+  size_t parameters = 0;  // so many
 };
 
 // What the runs begin with, or draw.

@@ -17,8 +17,22 @@ static double apart(double a, double b) {
   return std::isfinite(difference) ? difference * difference : kInfinity;
 }
 
+// Of a rank that computes in another dtype than the others, what was a copy on each is none.
+static bool is_of_copies(const Digest& of, const Digest& one) {
+  return of.is_mixed && of.count == one.count * of.parts;
+}
+
+static Digest one_of_copies(Digest digest) {
+  digest.count /= digest.parts;
+  digest.finite /= digest.parts;
+  digest.is_mixed = false;
+  return digest;
+}
+
 std::optional<double> distance(const Digest& a, const Digest& b) {
   if (a.is_unknown || b.is_unknown) return std::nullopt;
+  if (is_of_copies(a, b)) return distance(one_of_copies(a), b);
+  if (is_of_copies(b, a)) return distance(a, one_of_copies(b));
   const bool is_joined = a.parts > 1 || b.parts > 1 || is_flat(a) || is_flat(b);
   if (a.count != b.count) return std::nullopt;
   if (!is_joined && (a.shape != b.shape || a.places.size() != b.places.size())) return std::nullopt;

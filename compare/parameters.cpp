@@ -32,10 +32,10 @@ class Splitter {
     for (const uint32_t index : call.operands)
       if (index != 0 && !owners_[index - 1].empty()) seen.insert(owners_[index - 1]);
     const size_t count = seen.size();
-    if (count == 0 || call.operands.size() % count != 0 || call.results.size() % count != 0)
+    if (count == 0 || call.results.size() % count != 0 || !are_numbers(call, in_lists(call, count)))
       return {};
     std::vector<std::string> owners(count);
-    for (size_t k = 0; k < call.operands.size(); ++k) {
+    for (size_t k = 0; k < in_lists(call, count); ++k) {
       const uint32_t index = call.operands[k];
       std::string& owner = owners[k % count];
       if (index == 0 || owners_[index - 1].empty() || owner == owners_[index - 1]) continue;
@@ -47,29 +47,42 @@ class Splitter {
     return is_known ? owners : std::vector<std::string>();
   }
 
+  // Lists of one element for each parameter stand before what all are given: a factor, say.
+  static size_t in_lists(const DigestedCall& call, size_t count) {
+    return call.operands.size() / count * count;
+  }
+  bool are_numbers(const DigestedCall& call, size_t from) const {
+    return std::all_of(call.operands.begin() + static_cast<std::ptrdiff_t>(from),
+                       call.operands.end(), [&](uint32_t index) {
+                         return index == 0 ||
+                                (all_.digests[index - 1].count == 1 && owners_[index - 1].empty());
+                       });
+  }
+
   void add(const DigestedCall& call, const std::string& owner, size_t place, size_t count) {
     DigestedCall& one = all_.calls.emplace_back(call);
     one.owner = owner;
-    const Digest* owned = nullptr;  // that has the name
-    for (const auto list : {&DigestedCall::operands, &DigestedCall::results}) {
-      (one.*list).clear();
-      for (size_t k = place; k < (call.*list).size(); k += count) {
-        const uint32_t index = (call.*list)[k];
-        (one.*list).push_back(index);
-        if (!owned && index != 0 && owners_[index - 1] == owner) owned = &all_.digests[index - 1];
-      }
-    }
-    const std::string cut = owned->cut;
-    const uint64_t elements = owned->count;
-    for (const auto list : {&DigestedCall::operands, &DigestedCall::results})
-      for (const uint32_t index : one.*list) note_owner(index, owner, cut, elements);
+    one.operands.clear();
+    one.results.clear();
+    const size_t in_lists_of_call = in_lists(call, count);
+    for (size_t k = 0; k < call.operands.size(); ++k)
+      if (k >= in_lists_of_call || k % count == place) one.operands.push_back(call.operands[k]);
+    for (size_t k = place; k < call.results.size(); k += count)
+      one.results.push_back(call.results[k]);
+    const auto owned = std::find_if(one.operands.begin(), one.operands.end(), [&](uint32_t index) {
+      return index != 0 && owners_[index - 1] == owner;
+    });
+    const Digest of_owner = all_.digests[*owned - 1];
+    for (const auto list : {&one.operands, &one.results})
+      for (const uint32_t index : *list) note_owner(index, owner, of_owner.cut, of_owner.count);
   }
 
   // A number that all parameters are given belongs to none.
   void note_owner(uint32_t index, const std::string& owner, const std::string& cut,
                   uint64_t elements) {
-    if (index == 0 || all_.digests[index - 1].count != elements) return;
+    if (index == 0) return;
     Digest& digest = all_.digests[index - 1];
+    if (digest.count != elements || (elements == 1 && digest.cut.empty())) return;
     if (owners_[index - 1].empty()) owners_[index - 1] = owner;
     if (digest.cut.empty()) digest.cut = cut;
   }

@@ -83,6 +83,8 @@ Digest joined(const Digest& of_first, const Parts& parts, double share) {
   all.is_unknown = is_partial(all) || (is_number && all.cut.empty());
   double sum = 0, squares = 0;
   for (const Digest* part : parts) {
+    all.is_mixed = all.is_mixed || part->dtype != of_first.dtype;
+    if (unit_roundoff(part->dtype) > unit_roundoff(all.dtype)) all.dtype = part->dtype;
     const auto finite = static_cast<double>(part->finite);
     all.count += part->count;
     all.finite += part->finite;
@@ -148,7 +150,8 @@ DigestedProcess put_together(const std::map<int, const DigestedProcess*>& ranks)
         const uint32_t index = (first.calls[call].*list)[k];
         if (done.contains(index)) continue;
         const Parts parts = parts_of(call, k, list);
-        if (parts.size() != ranks.size()) {
+        // Not all need hold something of a parameter.
+        if (parts.size() != ranks.size() && (parts.empty() || first.calls[call].owner.empty())) {
           Digest& alone = all.digests[index - 1];  // a rank's own number says nothing of the others
           alone.is_unknown = alone.is_unknown || alone.count <= 1;
           continue;

@@ -47,8 +47,24 @@ std::string joined(const std::vector<std::string>& ops) {
   return text;
 }
 
+std::string gradient_words(const Divergence& at, const std::string& name_a,
+                           const std::string& name_b) {
+  const bool is_of_a = !at.only_a.empty();
+  const std::string& without = is_of_a ? name_b : name_a;
+  const std::string whose =
+      printable(at.parameter) +
+      (at.parameters > 1 ? fmt::format(" and {} more", at.parameters - 1) : std::string());
+  const std::string what = std::isinf(at.distance)
+                               ? fmt::format("{} has no gradient of {}", without, whose)
+                               : fmt::format("the gradient of {} is {}", whose, apart(at.distance));
+  return fmt::format(
+      "{} runs in {} alone: {}; look for a detach(), a no_grad() or a frozen parameter in {}",
+      printable(at.op), is_of_a ? name_a : name_b, what, without);
+}
+
 std::string explained(const Divergence& at, const std::string& name_a, const std::string& name_b) {
   const std::string op = printable(at.op);
+  if (at.cause == Cause::kGradient) return gradient_words(at, name_a, name_b);
   if (at.is_kept_lower)
     return fmt::format("{} is given what is {} from the start: {}", op, dtypes(at),
                        apart(at.distance));
@@ -203,9 +219,14 @@ Json bisection_json(const Bisection& bisection) {
 
 Json place_json(const Divergence& at) {
   Json json = site_json(at.site, at.step);
-  json["cause"] = at.cause == Cause::kAdds      ? "adds"
-                  : at.cause == Cause::kBetween ? "between"
-                                                : "rounding";
+  json["cause"] = at.cause == Cause::kAdds       ? "adds"
+                  : at.cause == Cause::kBetween  ? "between"
+                  : at.cause == Cause::kGradient ? "gradient"
+                                                 : "rounding";
+  if (at.cause == Cause::kGradient) {
+    json["parameter"] = at.parameter;
+    json["parameters"] = at.parameters;
+  }
   json["op"] = at.op;
   json["dtypes"] = {at.dtype_a, at.dtype_b};
   json["distance"] = number(at.distance);

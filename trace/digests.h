@@ -26,6 +26,7 @@ struct Digest {
   uint32_t base = 0;   // index + 1 of the digest of what it is a view of; 0: none that is known
   std::vector<double> places;
   uint32_t parts = 1;       // it was put together from those of so many ranks, and has no places
+  bool is_mixed = false;    // these are of several dtypes; its own is the lowest
   bool is_unknown = false;  // what the ranks hold of it does not tell what the whole is
 };
 

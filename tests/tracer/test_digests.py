@@ -292,6 +292,52 @@ class Ranks(TracedTest):
         self.assertEqual(self.compared([], 0)["drifts_before"], [])
 
 
+class Gradients(TracedTest):
+    """What one run alone computes in its backward pass, where forward passes agree."""
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.runs_of = {}
+
+    def run_of(self, words):
+        if words not in self.runs_of:
+            self.runs_of[words] = self.traced("detached.py", *words, options=["--values"]).run.folder
+        return self.runs_of[words]
+
+    def compared(self, before, after, status):
+        result = json.loads(tool("diff", "--json", self.run_of(before), self.run_of(after), statuses=(status,)).stdout)
+        check(self, result, json.loads(SCHEMA.read_text()))
+        return result
+
+    def first(self, before, after):
+        place = self.compared(before, after, 1)["places"][0]
+        self.assertEqual((place["cause"], place["phase"], place["step"], place["op"]), ("gradient", "backward", 1, "aten::mm"))
+        return place
+
+    def test_a_branch_that_one_run_detaches(self):
+        place = self.first((), ("branch",))
+        self.assertEqual((place["module"], place["parameter"], place["parameters"]), ("net.deep.0", "net.embed.bias", 2))
+        self.assertLess(abs(place["distance"] - 0.35), 0.05)
+        self.assertEqual(self.first(("branch",), ())["module"], "net.deep.0")
+
+    def test_gradients_that_one_run_has_not(self):
+        for words in (("whole",), ("unrecorded",)):
+            with self.subTest(words):
+                place = self.first((), words)
+                self.assertEqual((place["module"], place["distance"], place["parameters"]), ("net.head", "infinity", 8))
+                self.assertTrue(place["place"].endswith(f"detached.py:{line_of('detached.py', 'head')}"), place)
+
+    def test_a_layer_that_one_run_freezes(self):
+        place = self.first((), ("frozen",))
+        self.assertEqual((place["parameter"], place["parameters"]), ("net.embed.bias", 2))
+
+    def test_the_same_gradients(self):
+        for before, after in (((), ("checkpointed",)), ((), ("compiled",)), (("frozen",), ("frozen", "checkpointed")), (("branch",), ("branch",))):
+            with self.subTest((before, after)):
+                self.assertEqual(self.compared(before, after, 0)["places"], [])
+
+
 class FlatParameters(TracedTest):
     """FullyShardedDataParallel, whose parameters lie in flat tensors."""
 

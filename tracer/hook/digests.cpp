@@ -362,9 +362,9 @@ bool is_subclass(const c10::TensorImpl* impl) {
 
 void write_if_launched(const c10::TensorImpl* impl);
 
-// Of a parameter.
-uint32_t name_of(const c10::TensorImpl* impl) {
-  if (!is_subclass(impl)) return parameter_name(impl, is_leaf(impl));
+// Of a parameter. A module of FullyShardedDataParallel is given views of a flat one.
+uint32_t name_of(const c10::TensorImpl* impl, bool is_weight = false) {
+  if (!is_subclass(impl)) return parameter_name(impl, is_weight || is_leaf(impl));
   return is_leaf(impl) ? intern(python::parameter_name(impl)) : 0;
 }
 
@@ -380,6 +380,7 @@ struct Owned {
   uint32_t cut = 0;
   bool is_gradient = false;
   const FlatPartIds* part = nullptr;  // of a flat tensor, whose parts need not have a name
+  bool is_weight = false;             // it is given as one
 };
 
 // The id of its digest: of one that was written, if nothing has changed since.
@@ -414,7 +415,7 @@ uint32_t digest(const c10::TensorImpl* whole, const Owned& owned = {}) {
   }
   // May take the GIL: before the lock.
   const bool has_name = owned.is_gradient || owned.part;
-  const uint32_t parameter = has_name ? owned.parameter : name_of(whole);
+  const uint32_t parameter = has_name ? owned.parameter : name_of(whole, owned.is_weight);
   if (parameter != 0 && cut == 0) cut = cut_of_view(whole);
   now.base = base_of(impl);
   now.id = write_digest(impl, now, parameter, cut, owned.is_gradient);
@@ -440,9 +441,10 @@ void digest_parts(const c10::TensorImpl* flat, const std::vector<FlatPartIds>& p
 // In an optimizer's op that is given flat tensors.
 template <typename Take>
 void digest_with_parts(const c10::TensorImpl* impl, const std::vector<FlatLayout>& layouts,
-                       const Take& take) {
+                       bool is_weight, const Take& take) {
   const FlatLayout layout = layouts.empty() ? nullptr : layout_of(impl);
-  layout ? digest_parts(impl, *layout, /*is_gradient=*/false, take) : take(digest(impl));
+  if (layout) return digest_parts(impl, *layout, /*is_gradient=*/false, take);
+  take(digest(impl, {0, 0, false, nullptr, is_weight}));
 }
 
 // A state of an optimizer lies at the place of its flat parameter.
@@ -470,7 +472,7 @@ void digest_gradient(const c10::TensorImpl* weight) {
     return;
   }
   const uint32_t name = name_of(weight);
-  if (name != 0) digest(of, {name, cut_of_view(weight), true, nullptr});
+  if (name != 0) digest(of, {name, cut_of_view(weight), true});
 }
 
 // In an op on lists, and in one that has no lists, what stands at one place belongs together: a
@@ -496,9 +498,11 @@ void digest_all(const Frame& frame, c10::ArrayRef<const c10::IValue> inputs) {
   if (is_step) note_layouts(frame, inputs);
   for (const Argument& argument : frame.op->tensors) {
     if (is_room(*frame.op, argument)) continue;
+    const auto role = static_cast<Role>(argument.role);
+    const bool is_weight = role == Role::kWeight || role == Role::kBias;
     for_tensors(inputs[argument.index], [&](const c10::TensorImpl* impl) {
       if (is_step) digest_gradient(impl);
-      digest_with_parts(impl, digested_call->layouts, [&](uint32_t id) {
+      digest_with_parts(impl, digested_call->layouts, is_weight, [&](uint32_t id) {
         if (digested_call->operands.size() >= kMostTensors) return;
         if (id == 0 && is_subclass(impl))
           digested_call->awaited.emplace_back(digested_call->operands.size(), kept(impl));
@@ -524,7 +528,7 @@ void write_call(uint32_t signature, uint32_t step, const std::vector<uint32_t>& 
   std::vector<uint32_t> all = operands;
   for (const Kept& result : results) {
     const size_t first = all.size();
-    digest_with_parts(result.get(), layouts, [&](uint32_t id) {
+    digest_with_parts(result.get(), layouts, false, [&](uint32_t id) {
       if (all.size() - operands.size() < kMostTensors) all.push_back(id);
     });
     if (first < all.size()) note_written(result.get(), all[first]);

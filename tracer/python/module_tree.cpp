@@ -68,8 +68,10 @@ bool is_module(const Object* object) { return is_instance(object, module_type())
 Object* module_dict(Object* module, ModuleDict which) {
   static Object* const keys[] = {new_text("_modules"), new_text("_parameters"),
                                  new_text("_buffers")};
-  Object* key = keys[static_cast<size_t>(which)];
   const Ref dict = instance_dict(module);
+  if (which == ModuleDict::kItself)
+    return is_instance(dict.get(), api.PyDict_Type) ? dict.get() : nullptr;
+  Object* key = keys[static_cast<size_t>(which)];
   if (!is_instance(dict.get(), api.PyDict_Type) || key == nullptr) return nullptr;
   Object* found = api.PyDict_GetItemWithError(dict.get(), key);
   if (found == nullptr) api.PyErr_Clear();

@@ -14,8 +14,9 @@ namespace python {
 
 bool is_module(const Object* object);
 
-// module.__dict__["_modules"] and its like; null unless it is a dict. Borrowed.
-enum class ModuleDict { kModules, kParameters, kBuffers };
+// module.__dict__["_modules"] and its like, or that dictionary itself; null unless it is a dict.
+// Borrowed.
+enum class ModuleDict { kModules, kParameters, kBuffers, kItself };
 Object* module_dict(Object* module, ModuleDict which);
 
 struct TreeNode {

@@ -74,7 +74,7 @@ def main():
             out = scaled(out)
         loss = nn.functional.mse_loss(out, y, reduction=reduction)
         if "said" in sys.argv:
-            print(loss.item().hex(), flush=True)
+            print(f"{loss.item().hex()}\n", end="", flush=True)  # of two ranks at once
         loss.backward()
         optimizer.step()
         optimizer.zero_grad()
