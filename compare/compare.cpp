@@ -56,6 +56,7 @@ class Comparer {
     for (const Side* side : {&a_, &b_})
       for (const Digest& digest : side->process.digests)
         lowest_ = std::max(lowest_, unit_roundoff(digest.dtype));
+    is_divided_ = cuts_of(a_.process) != cuts_of(b_.process);
     note_steps();
     compare_named();
     result_distance_.assign(a_.process.calls.size(), 0);
@@ -65,14 +66,15 @@ class Comparer {
     for (size_t i = 0; i < a_.process.calls.size(); ++i) {
       const size_t j = alignment_.to_b[i];
       if (j == kAlone) {
-        carry(a_, i, carried_a_, 0);
+        carry(a_, i, carried_a_, unseen_rounding(a_, i));
         if (is_compared(a_, i)) out_.calls.push_back({.a = i, .b = {}});
         continue;
       }
       ++aligned;
       in_modules += is_in_module(a_, i);
       for (; next_b < j; ++next_b)
-        if (alignment_.to_a[next_b] == kAlone) carry(b_, next_b, carried_b_, 0);
+        if (alignment_.to_a[next_b] == kAlone)
+          carry(b_, next_b, carried_b_, unseen_rounding(b_, next_b));
       const size_t places = out_.places.size(), rounding = out_.rounding.size(),
                    unknown = out_.not_judged;
       const double given = compare(i, j);
@@ -108,7 +110,7 @@ class Comparer {
                       "program; dtypecheck diff --dtypes compares their dtypes",
                       out_.file_a, out_.file_b));
     }
-    if (!is_divided_otherwise() &&
+    if (!is_divided_ &&  // what gathers the shards of a layer is called in the layer
         count_alone(a_, alignment_.to_b, true) + count_alone(b_, alignment_.to_a, true) >
             in_modules)
       out_.notes.push_back(
@@ -160,6 +162,15 @@ class Comparer {
       if (index != 0) by_digest[index] = std::max(by_digest[index], most);
   }
 
+  // Of tensors that were put together sums alone are known, which a rounding hardly moves.
+  double unseen_rounding(const Side& side, size_t call) const {
+    double lowest = 0;
+    if (is_divided_)
+      for (const uint32_t index : side.process.calls[call].results)
+        if (index != 0) lowest = std::max(lowest, unit_roundoff(side.digest(index).dtype));
+    return lowest > unit_roundoff(Dtype::kFloat) ? lowest : 0;
+  }
+
   double roundoff_of_results(size_t i) const {
     double lowest = 0;
     for (const uint32_t index : a_.process.calls[i].results)
@@ -180,9 +191,6 @@ class Comparer {
     first_step_ = out_.steps.front();
     if (a != b) out_.notes.push_back("one run has digests of steps that the other has none of");
   }
-
-  // What gathers the shards of a layer is called in the layer.
-  bool is_divided_otherwise() const { return cuts_of(a_.process) != cuts_of(b_.process); }
 
   bool is_compared(const Side& side, size_t call) const {
     return std::binary_search(out_.steps.begin(), out_.steps.end(), side.process.calls[call].step);
@@ -330,8 +338,8 @@ class Comparer {
       place.is_kept_lower = true;
       out_.rounding.push_back(std::move(place));
     }
-    const double computed =
-        kRoundingsOfTable * std::max(unit_roundoff(a.dtype), unit_roundoff(b.dtype));
+    const double computed = std::max(
+        kTiny, kRoundingsOfTable * std::max(unit_roundoff(a.dtype), unit_roundoff(b.dtype)));
     if (apart <= (call.step == first_step_ ? computed : std::max(computed, kOtherData))) return;
     given_apart_.push_back({&call, ia, false});
   }
@@ -350,6 +358,7 @@ class Comparer {
           [&](uint32_t result) { return result != 0 && uses.count(result) != 0 && uses[result]; });
       makes_none[call] = agrees(call) || (!calls[call].results.empty() && is_used);
       for (const auto* list : {&calls[call].operands, &calls[call].results}) {
+        if (list == &calls[call].operands && is_of_shape(calls[call].op)) continue;
         for (uint32_t index : *list) {
           const bool is_none = makes_none[call] && !is_other_gradient(call, index);
           if (index != 0 && list == &calls[call].results) index = a_.digest(index).base;
@@ -398,10 +407,14 @@ class Comparer {
     return distance(a_.digest(index), b_.digest(b[at])).value_or(0) > kOtherData;
   }
 
+  // It makes nothing of the numbers, as the gradient of a loss by itself is 1.
+  static bool is_of_shape(const std::string& op) {
+    return ops::parse_op_name(op).base.ends_with("_like");
+  }
+
   bool agrees(size_t call) const {
     if (alignment_.to_b[call] == kAlone) return false;
-    const std::string op(ops::parse_op_name(a_.process.calls[call].op).base);
-    if (op.ends_with("_like")) return false;  // of the shape alone
+    if (is_of_shape(a_.process.calls[call].op)) return false;
     const std::vector<uint32_t>& a = a_.process.calls[call].results;
     const std::vector<uint32_t>& b = b_.process.calls[alignment_.to_b[call]].results;
     if (a.size() != b.size()) return false;
@@ -643,6 +656,7 @@ class Comparer {
   double given_beside_weights_ = 0;  // of the op call that was compared last
   double lowest_ = 0;                // unit roundoff of the lowest dtype of either run
   uint32_t first_step_ = 0;
+  bool is_divided_ = false;  // ranks of the two hold other parts
   bool is_between_ = false;
   bool has_other_number_ = false;
 };

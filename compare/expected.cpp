@@ -16,6 +16,7 @@ namespace {
 constexpr double kSlack = 4;
 constexpr double kAccumulator = 0x1p-24;      // sums of 16 bits are made in Float
 constexpr double kRoundingOfFunction = 4;     // of exp(), say, computed in Float
+constexpr double kExponentNotSeen = 3;        // of pow(): a square, or what rsqrt's backward has
 constexpr double kConditionOfAttention = 16;  // its logits are not seen
 
 template <size_t N>
@@ -85,7 +86,8 @@ double condition(std::string_view base, uint64_t facts, const std::vector<Operan
   if (facts & ops::kNorm && !operands.empty())
     return 2 * ratio(size(operands[0]), deviation(*operands[0].a));
   if (is_one_of(base, kExponentials)) return 1 + biggest;
-  if (base == "pow" && operands.size() > 1) return std::max(1.0, largest(operands[1]));
+  if (base == "pow")
+    return operands.size() > 1 ? std::max(1.0, largest(operands[1])) : kExponentNotSeen;
   if (is_one_of(base, kLogarithms) || facts & ops::kLoss) return ratio(2 * (1 + biggest), out);
   // What is added is a product, of which no factor's size says how much of it cancels.
   if ((base == "addcmul" || base == "addcdiv") && !operands.empty())

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <set>
+#include <tuple>
 #include <utility>
 
 namespace dtypecheck::compare {
@@ -11,7 +12,8 @@ class Splitter {
  public:
   explicit Splitter(const DigestedProcess& process) : all_(process) {
     all_.calls.clear();
-    for (const Digest& digest : process.digests) owners_.push_back(digest.parameter);
+    note_gradients(process.calls);
+    for (const Digest& digest : all_.digests) owners_.push_back(digest.parameter);
   }
 
   DigestedProcess split(const std::vector<DigestedCall>& calls) {
@@ -25,6 +27,39 @@ class Splitter {
   }
 
  private:
+  using Numbers = std::tuple<uint64_t, double, double, double, uint32_t, uint32_t>;
+  static Numbers numbers_of(const Digest& of) {
+    return {of.count, of.mean, of.root_mean_square, of.largest, of.shape, of.base};
+  }
+
+  // A gradient that an optimizer's op is given before any op is given its weight, has no name
+  // there.
+  void note_gradients(const std::vector<DigestedCall>& calls) {
+    std::map<Numbers, uint32_t> waiting;
+    uint32_t read = 0, step = 0;
+    for (const DigestedCall& call : calls) {
+      if (call.step != std::exchange(step, call.step)) waiting.clear();
+      uint32_t last = read;
+      for (const auto list : {&DigestedCall::operands, &DigestedCall::results})
+        for (const uint32_t index : call.*list) last = std::max(last, index);
+      for (; read < last; ++read)
+        if (all_.digests[read].is_gradient) name_gradient(waiting, all_.digests[read]);
+      if (call.site.phase != Phase::kOptimizer) continue;
+      for (const uint32_t index : call.operands)
+        if (index != 0 && all_.digests[index - 1].parameter.empty())
+          waiting.try_emplace(numbers_of(all_.digests[index - 1]), index);
+    }
+  }
+
+  void name_gradient(const std::map<Numbers, uint32_t>& waiting, const Digest& gradient) {
+    const auto found = gradient.largest > 0 ? waiting.find(numbers_of(gradient)) : waiting.end();
+    if (found == waiting.end()) return;
+    Digest& given = all_.digests[found->second - 1];
+    given.parameter = gradient.parameter;
+    given.cut = gradient.cut;
+    given.is_gradient = true;
+  }
+
   // Of the places in its lists; empty where one is not known.
   std::vector<std::string> owners_of(const DigestedCall& call) const {
     if (call.site.phase != Phase::kOptimizer) return {};

@@ -11,6 +11,7 @@
 #include "compare/align.h"
 #include "compare/distance.h"
 #include "compare/parameters.h"
+#include "ops/ops.h"
 
 namespace dtypecheck::compare {
 namespace {
@@ -68,6 +69,49 @@ size_t parts_of_batch(const DigestedProcess& first,
   }
   return most;
 }
+
+// Which tensors are gradients of the loss: a rank's are of its part of the batch. In the backward
+// pass there are others, computed of what the forward pass kept.
+class OfLoss {
+ public:
+  explicit OfLoss(const DigestedProcess& process) : process_(process) {
+    for (const DigestedCall& call : process.calls) add(call);
+  }
+
+  bool is_gradient(uint32_t index) const { return is_in(gradients_, index); }
+  // What the forward pass kept within an op, or a gradient of a compiled region.
+  bool is_unseen(uint32_t index) const {
+    return process_.digests[index - 1].parameter.empty() && !is_in(made_, index);
+  }
+
+ private:
+  void add(const DigestedCall& call) {
+    const std::string base(ops::parse_op_name(call.op).base);
+    const bool is_begin = base.ends_with("ones_like") && call.site.phase == Phase::kForward;
+    const bool is_backward =
+        call.site.phase == Phase::kBackward &&
+        (base.find("backward") != base.npos || has(call, gradients_) || has(call, begins_));
+    // Autograd sums the gradients of what several ops use in no node of its own: the phase is not
+    // known there.
+    const bool is_sum = call.site.phase == Phase::kForward && has(call, gradients_);
+    made_.insert(call.results.begin(), call.results.end());
+    if (is_begin) begins_.insert(call.results.begin(), call.results.end());
+    if (is_backward || is_sum) gradients_.insert(call.results.begin(), call.results.end());
+  }
+
+  bool has(const DigestedCall& call, const std::set<uint32_t>& which) const {
+    return std::any_of(call.operands.begin(), call.operands.end(),
+                       [&](uint32_t index) { return is_in(which, index); });
+  }
+  // It or what it is a view of.
+  bool is_in(const std::set<uint32_t>& which, uint32_t index) const {
+    while (index != 0 && !which.contains(index)) index = process_.digests[index - 1].base;
+    return index != 0;
+  }
+
+  const DigestedProcess& process_;
+  std::set<uint32_t> begins_, gradients_, made_;
+};
 
 // `share`: what of each number is one of the whole's.
 Digest joined(const Digest& of_first, const Parts& parts, double share) {
@@ -142,9 +186,10 @@ DigestedProcess put_together(const std::map<int, const DigestedProcess*>& ranks)
   const size_t parts_given = parts_of_batch(
       first, [&](size_t call, size_t k) { return parts_of(call, k, &DigestedCall::operands); });
   const double of_gradient = 1 / static_cast<double>(parts_given == 0 ? ranks.size() : parts_given);
+  const OfLoss of_loss(first);
   std::set<uint32_t> done{0};
   for (size_t call = 0; call < first.calls.size(); ++call) {
-    const bool is_backward = first.calls[call].site.phase == Phase::kBackward;
+    const Phase phase = first.calls[call].site.phase;
     for (const auto list : {&DigestedCall::operands, &DigestedCall::results}) {
       for (size_t k = 0; k < (first.calls[call].*list).size(); ++k) {
         const uint32_t index = (first.calls[call].*list)[k];
@@ -158,11 +203,15 @@ DigestedProcess put_together(const std::map<int, const DigestedProcess*>& ranks)
         }
         done.insert(index);
         const Parts once = without_copies(without_empty(parts));
-        if (once.size() > 1 || is_partial(*once.front()))
+        const bool is_gradient = phase != Phase::kOptimizer && of_loss.is_gradient(index);
+        if (once.size() > 1 || is_partial(*once.front())) {
           all.digests[index - 1] =
-              joined(first.digests[index - 1], once, is_backward ? of_gradient : 1);
-        else if (is_flat(*once.front()))
+              joined(first.digests[index - 1], once, is_gradient ? of_gradient : 1);
+          if (phase == Phase::kBackward && of_loss.is_unseen(index))
+            all.digests[index - 1].is_unknown = true;
+        } else if (is_flat(*once.front())) {
           all.digests[index - 1] = as_whole(*once.front(), first.digests[index - 1]);
+        }
       }
     }
   }

@@ -34,7 +34,7 @@ DigestedProcess run_of(int rank, const std::vector<double>& rows, double gradien
   process.digests = {digest_of(rows), digest_of({2, 2, 2}), digest_of(results),
                      digest_of(gradients), digest_of({3, 3, 3})};
   process.calls = {{.op = "aten::linear", .site = {.module = "net"}, .step = 1},
-                   {.op = "aten::neg", .site = {.module = "net"}, .step = 1},
+                   {.op = "aten::gelu_backward", .site = {.module = "net"}, .step = 1},
                    {.op = "aten::mul_", .step = 1}};
   const Phase phases[] = {Phase::kForward, Phase::kBackward, Phase::kOptimizer};
   const std::vector<uint32_t> operands[] = {{1, 2}, {1}, {2}}, given[] = {{3}, {4}, {5}};
@@ -55,6 +55,19 @@ TEST_CASE("the ranks' parts of a batch are put together, and equal copies stay a
   CHECK(distance(all.digests[1], digest_of({2, 2, 2})) == 0.0);
   CHECK(all.digests[1].parts == 1);
   CHECK(all.digests[3].largest == 4);  // of each rank twice that of the whole batch
+}
+
+TEST_CASE("what the backward pass computes of the forward pass' own numbers is no gradient") {
+  DigestedProcess first = run_of(0, {3, -4}, 2), second = run_of(1, {1, 2}, 2);
+  for (DigestedProcess* rank : {&first, &second}) rank->calls[1].op = "aten::pow";
+  CHECK(put_together({{0, &first}, {1, &second}}).digests[3].largest == 8);
+  for (DigestedProcess* rank : {&first, &second}) {
+    DigestedCall made = rank->calls[1];  // of what was kept within an op
+    made.operands = {5};
+    rank->calls = {rank->calls[0], made};
+    rank->digests[4] = digest_of({2.0 + rank->rank, 1});
+  }
+  CHECK(put_together({{0, &first}, {1, &second}}).digests[4].is_unknown);
 }
 
 TEST_CASE("one process and two ranks of the same batch agree, and another factor is named") {
