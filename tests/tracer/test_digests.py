@@ -355,10 +355,10 @@ class FlatParameters(TracedTest):
     def compared(self, before, after, status=0):
         return json.loads(tool("diff", "--json", self.run_of(*before), self.run_of(*after), statuses=(status,)).stdout)
 
-    def assert_agree(self, result):
+    def assert_agree(self, result, parameters=4):
         self.assertEqual((result["places"], result["rounding"], result["inputs"]["agree"]), ([], [], True))
         self.assertEqual([(named["of"], named["count"]) for named in result["named"]],
-                         [("weights", 4), ("gradients", 4), ("states", 8)] * 2)
+                         [("weights", parameters), ("gradients", parameters), ("states", 2 * parameters)] * 2)
         for named in result["named"]:
             self.assertLess(named["distance"], 1e-6)
 
@@ -366,6 +366,10 @@ class FlatParameters(TracedTest):
         for words in (("flat",), ("flat", "original", "nested"), ("flat", "nested", "SHARD_GRAD_OP"), ("flat", "original", "NO_SHARD")):
             with self.subTest(words):
                 self.assert_agree(self.compared([], words))
+
+    def test_shared_and_frozen_parameters(self):
+        self.assert_agree(self.compared(("shared",), ("flat", "shared")), 7)
+        self.assert_agree(self.compared(("shared", "frozen"), ("flat", "original", "shared", "frozen")), 5)
 
     def test_two_ranks_of_another_kind(self):
         for before, after in ((("fsdp",), ("flat",)), (("halves",), ("flat", "original", "nested")),

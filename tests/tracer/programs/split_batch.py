@@ -1,8 +1,9 @@
 """Two steps on a batch of eight: in one process, or the halves in two ranks of DDP, "fsdp" in FSDP2, whose gradients "bf16" sums in BFloat16;
 "flat" in FullyShardedDataParallel, with "original" parameters, layer by layer with "nested", in the strategy of the word in capital letters;
-"layers": all of it in both, which have parts of the layers. "sum" sums the loss where it is a mean, "slope" changes an op and "epsilon" the optimizer's, "low" has the first rank compute the last layer in BFloat16,
-and "said" prints the loss. "reduced" and
-"functional" scale what comes out by what the ranks have a sum of, to which the second brings more with "louder"."""
+"shared" has two layers more with one weight, and "frozen" a first layer without gradients.
+"layers": all of it in both, which have parts of the layers. "sum" sums the loss where it is a mean, "slope" changes an op and "epsilon" the
+optimizer's, "low" has the first rank compute the last layer in BFloat16, and "said" prints the loss. "reduced" and "functional" scale what
+comes out by what the ranks have a sum of, to which the second brings more with "louder"."""
 
 import os
 import sys
@@ -58,6 +59,10 @@ class Low(nn.Linear):
 def main():
     torch.manual_seed(0)
     model = nn.Sequential(nn.Linear(6, 12), nn.LeakyReLU(0.2 if "slope" in sys.argv else 0.01), (Low if "low" in sys.argv else nn.Linear)(12, 3))
+    if "shared" in sys.argv:
+        model.insert(2, nn.Sequential(nn.Linear(12, 12), nn.Linear(12, 12)))
+        model[2][1].weight = model[2][0].weight
+    model[0].requires_grad_("frozen" not in sys.argv)
     x, y = torch.randn(8, 6), torch.randn(8, 3)
     world = int(os.environ.get("WORLD_SIZE", 1))
     net = model
