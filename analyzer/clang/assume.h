@@ -14,6 +14,11 @@ void assume(Dtypes& dtypes, const clang::Expr* condition, bool truth);
 void look_at_arguments(Dtypes& dtypes, const clang::CallExpr* call);
 void look_at_argument(Dtypes& dtypes, const clang::Expr* argument);
 
+// at::TensorArg x_arg{x, "x", 1}, which stands for its tensor. False: it is something else.
+bool declare_tensor_arg(Dtypes& dtypes, const clang::VarDecl* variable);
+// at::checkAllSameType("f", {x_arg, y_arg}), of which some compare dtypes. False: another call.
+bool check_of_tensor_args(Dtypes& dtypes, const clang::CallExpr* call);
+
 // The constant that a condition compares something with for equality: x.scalar_type() == at::kHalf.
 std::optional<Dtype> equals_constant(const clang::Expr* condition, const clang::ASTContext& context,
                                      const clang::Expr*& of);

@@ -1,6 +1,4 @@
-// examples.cpp: the part of the walk that knows what a data loader's batches hold: the built-in
-// datasets by their names, those of the program by what their constructor and get() make.
-#include "analyzer/clang/functions.h"
+// examples.cpp: what a data loader's batches hold.
 #include "analyzer/clang/walk.h"
 
 namespace dtypecheck::analyzer {
@@ -45,7 +43,7 @@ bool is_torchs(const CXXRecordDecl* record) {
 
 // A transform of torch::data that scales, or joins, keeps dtypes; what a lambda gives it says
 // itself; of others nothing is known.
-Walk::Examples Walk::transformed(Examples examples, const Expr* transform) {
+Examples Datasets::transformed(Examples examples, const Expr* transform) {
   const CXXRecordDecl* record = transform->getType()->getAsCXXRecordDecl();
   if (record == nullptr || record->getIdentifier() == nullptr || !is_torchs(record)) return {};
   if (record->getName() == "Normalize" || record->getName() == "Stack") return examples;
@@ -60,13 +58,10 @@ Walk::Examples Walk::transformed(Examples examples, const Expr* transform) {
   const int given = dtypes_.make(TensorSource::kOther, examples.data);
   dtypes_.set_place(given, examples.data_made);
   dtypes_.bind(method->getParamDecl(0), given);
-  calls_.emplace_back();
-  stmt(lambda->getBody());
-  const Call done = std::move(calls_.back());
-  calls_.pop_back();
+  const std::vector<int> values = walk_.run_body(lambda->getBody(), nullptr);
   examples.data = kAnyDtype;
   examples.data_made = {};
-  if (const std::vector<int> values = returned(done); values.size() == 1 && values[0] >= 0) {
+  if (values.size() == 1 && values[0] >= 0) {
     examples.data = dtypes_.state.dtypes(values[0]);
     examples.data_made = dtypes_.origin(values[0]);
   }
@@ -75,8 +70,8 @@ Walk::Examples Walk::transformed(Examples examples, const Expr* transform) {
 }
 
 // MNIST gives its images in Float, from 0 to 1, and its labels in Long.
-std::optional<Walk::Examples> Walk::examples_of_class(const CXXRecordDecl* dataset,
-                                                      const CXXConstructExpr* made) {
+std::optional<Examples> Datasets::examples_of_class(const CXXRecordDecl* dataset,
+                                                    const CXXConstructExpr* made) {
   if (dataset == nullptr || dataset->getIdentifier() == nullptr) return std::nullopt;
   if (is_torchs(dataset)) {
     if (dataset->getName() != "MNIST") return std::nullopt;
@@ -87,30 +82,26 @@ std::optional<Walk::Examples> Walk::examples_of_class(const CXXRecordDecl* datas
     if (name_of(method->getDeclName()) == "get") get = method;
   }
   const FunctionDecl* body = get == nullptr ? nullptr : get->getDefinition();
-  want_body(get);
-  const bool is_busy = llvm::is_contained(stack_, body);
+  at_.tell(&Watcher::want_body, get);
+  const bool is_busy = llvm::is_contained(at_.stack, body);
   if (body == nullptr || !body->hasBody() || is_busy) return std::nullopt;
   const State before = dtypes_.state;
   const Key object = {dataset};
-  if (made != nullptr) construct(object, made);
+  if (made != nullptr) walk_.construct(object, made);
   dtypes_.state.enter_object(object);
-  stack_.push_back(body);
-  calls_.emplace_back();
-  stmt(body->getBody());
-  const Call done = std::move(calls_.back());
-  calls_.pop_back();
-  stack_.pop_back();
+  at_.stack.push_back(body);
+  const std::vector<int> both = walk_.run_body(body->getBody(), nullptr);
+  at_.stack.pop_back();
   std::optional<Examples> examples;
-  for (const State& end : done.returns) dtypes_.state = State::join(dtypes_.state, end);
-  if (const std::vector<int> made = returned(done); made.size() == 2) {
-    examples = Examples{dtypes_.state.dtypes(made[0]), dtypes_.state.dtypes(made[1]),
-                        dtypes_.origin(made[0]), dtypes_.origin(made[1])};
+  if (both.size() == 2) {
+    examples = Examples{dtypes_.state.dtypes(both[0]), dtypes_.state.dtypes(both[1]),
+                        dtypes_.origin(both[0]), dtypes_.origin(both[1])};
   }
   dtypes_.state = before;
   return examples;
 }
 
-std::optional<Walk::Examples> Walk::examples_of(const Expr* expr) {
+std::optional<Examples> Datasets::examples_of(const Expr* expr) {
   expr = made_or_named(expr);
   const CXXRecordDecl* dataset = dataset_of(expr->getType());
   if (!is_dataset(dataset)) return std::nullopt;
@@ -133,14 +124,14 @@ std::optional<Walk::Examples> Walk::examples_of(const Expr* expr) {
   return makes_loader ? examples_of(call->getArg(0)) : std::nullopt;
 }
 
-void Walk::bind_examples(const VarDecl* variable, const Expr* value) {
+void Datasets::bind(const VarDecl* variable, const Expr* value) {
   if (!is_dataset(dataset_of(variable->getType()))) return;
   examples_.erase(variable);
   if (const auto examples = examples_of(value)) examples_[variable] = *examples;
 }
 
 // for (auto& batch : *loader): batch.data, batch.target.
-void Walk::bind_example(const VarDecl* variable, const Examples& examples) {
+void Datasets::bind_each(const VarDecl* variable, const Examples& examples) {
   const CXXRecordDecl* record = variable->getType().getNonReferenceType()->getAsCXXRecordDecl();
   if (record == nullptr || !record->hasDefinition()) return;
   for (const FieldDecl* field : record->fields()) {

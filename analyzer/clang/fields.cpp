@@ -33,6 +33,8 @@ const FieldDecl* field_of(const Expr* expr) {
   return member == nullptr ? nullptr : dyn_cast<FieldDecl>(member->getMemberDecl());
 }
 
+using Sites = std::map<const Expr*, std::string>;  // expressions that write, to the field
+
 // What is done with the value of an expression by that around it.
 enum class Use { kRead, kWritten, kOpen };
 
@@ -40,8 +42,8 @@ class FieldUses : public Visitor {
  public:
   FieldUses(const ASTContext& context, SourceFacts& facts) : Visitor(context), facts_(facts) {}
 
-  std::vector<std::pair<const FunctionDecl*, Walk::Sites>> writers;
-  Walk::Sites initializers;  // outside of functions
+  std::vector<std::pair<const FunctionDecl*, Sites>> writers;
+  Sites initializers;  // outside of functions
 
   bool VisitFunctionDecl(FunctionDecl* function) override {
     add_internal(function);
@@ -49,7 +51,7 @@ class FieldUses : public Visitor {
     const bool is_lambda = method != nullptr && method->getParent()->isLambda();
     if (!function->doesThisDeclarationHaveABody() || is_lambda) return true;
     if (method != nullptr && method->isOutOfLine()) facts_.methods.push_back(known_as(method));
-    Walk::Sites sites;
+    Sites sites;
     sites_ = &sites;
     if (const auto* made = dyn_cast<CXXConstructorDecl>(function)) initializers_of(made);
     scan(function->getBody(), Use::kRead);
@@ -306,7 +308,7 @@ class FieldUses : public Visitor {
   }
 
   SourceFacts& facts_;
-  Walk::Sites* sites_ = nullptr;
+  Sites* sites_ = nullptr;
   std::set<std::string> open_;
 };
 
@@ -319,17 +321,43 @@ std::string field_name(const FieldDecl* field, const ASTContext& context) {
   return place_of(context, field->getLocation()).file + ":" + name;
 }
 
-void Walk::wrote(const Expr* site, int symbol) {
-  if (sites_ == nullptr || !sites_->contains(stripped(site))) return;
+namespace {
+
+// What a function writes to fields, by the expressions that do, or initialize them.
+class FieldWrites : public Watcher {
+ public:
+  using Watcher::Watcher;
+  void expr(const Expr* one) override;
+  void write(const Expr* to, int symbol) override;
+  // Of those in `sites`, whoever calls the function.
+  void find(Walk& walk, const FunctionDecl* function, const Sites& sites);
+
+ private:
+  struct Written {
+    const Expr* site;
+    int symbol;
+    TensorFact fact;
+  };
+  void initialize_fields(Walk& walk, const CXXConstructorDecl* constructor);
+  int initialize(const Expr* init);
+  TensorFact at_exit(const Written& written) const;
+
+  const Sites* sites_ = nullptr;
+  std::vector<Written> written_;
+};
+
+void FieldWrites::write(const Expr* site, int symbol) {
+  if (!sites_->contains(stripped(site))) return;
   written_.push_back({stripped(site), symbol, dtypes_.fact_of(symbol)});
 }
 
-void Walk::initialize_fields(const InitListExpr* list) {
-  if (sites_ == nullptr) return;
+void FieldWrites::expr(const Expr* one) {
+  const auto* list = dyn_cast<InitListExpr>(one);
+  if (list == nullptr) return;
   for (const Expr* init : list->inits()) initialize(init);
 }
 
-int Walk::initialize(const Expr* init) {
+int FieldWrites::initialize(const Expr* init) {
   if (!sites_->contains(init)) return -1;
   const Expr* bare = stripped(init);
   const bool is_dtype = holds_dtype(bare->getType()) || holds_dtype(init->getType());
@@ -339,17 +367,17 @@ int Walk::initialize(const Expr* init) {
   return symbol;
 }
 
-void Walk::initialize_fields(const CXXConstructorDecl* constructor) {
+void FieldWrites::initialize_fields(Walk& walk, const CXXConstructorDecl* constructor) {
   for (const CXXCtorInitializer* init : constructor->inits()) {
     if (!init->isWritten()) continue;
-    expr(init->getInit());
+    walk.expr(init->getInit());
     const int symbol = init->isAnyMemberInitializer() ? initialize(init->getInit()) : -1;
     if (symbol >= 0) dtypes_.state.bind({nullptr, init->getAnyMember()}, symbol);
   }
 }
 
 // A check that stands behind the write is one of what was written: w_ = w; TORCH_CHECK(…w…).
-TensorFact Walk::at_exit(const Written& written) const {
+TensorFact FieldWrites::at_exit(const Written& written) const {
   TensorFact fact = written.fact;
   const State& exit = dtypes_.state;
   if (exit.dead || !exit.knows(written.symbol)) return fact;
@@ -359,25 +387,25 @@ TensorFact Walk::at_exit(const Written& written) const {
   return fact;
 }
 
-void Walk::writes(const FunctionDecl* function, const Sites& sites, std::vector<FieldWrite>& out) {
+void FieldWrites::find(Walk& walk, const FunctionDecl* function, const Sites& sites) {
   sites_ = &sites;
   written_.clear();
-  enter(function, Callers::kUnseen);
-  if (const auto* made = dyn_cast<CXXConstructorDecl>(function)) initialize_fields(made);
-  run_body(function->getBody(), nullptr);
+  walk.enter(function, Callers::kUnseen);
+  if (const auto* made = dyn_cast<CXXConstructorDecl>(function)) initialize_fields(walk, made);
+  walk.run_body(function->getBody(), nullptr);
   std::set<const Expr*> known;
   for (const Written& written : written_) {
     known.insert(written.site);
-    out.push_back({sites.at(written.site), at_exit(written)});
+    facts_.field_writes.push_back({sites.at(written.site), at_exit(written)});
   }
-  const bool is_cut = steps_ > kMaxSteps;
   for (const auto& [site, field] : sites) {
-    if (is_cut || !known.contains(site)) out.push_back({field, {}});
+    if (walk.is_cut() || !known.contains(site)) facts_.field_writes.push_back({field, {}});
   }
-  sites_ = nullptr;
 }
 
-static void add_initializers(const ASTContext& context, const Walk::Sites& sites,
+}  // namespace
+
+static void add_initializers(const ASTContext& context, const Sites& sites,
                              std::vector<FieldWrite>& out) {
   for (const auto& [init, field] : sites) {
     Dtypes dtypes(context);
@@ -391,10 +419,11 @@ void find_field_writes(ASTContext& context, SourceFacts& facts) {
   FieldUses uses(context, facts);
   uses.walk();
   uses.finish();
-  SourceFacts unused;
-  Walk walk(context, unused);
-  for (const auto& [function, sites] : uses.writers)
-    walk.writes(function, sites, facts.field_writes);
+  Walk walk(context, facts, Walk::Rounds::kEach);
+  auto owned = std::make_unique<FieldWrites>(walk.at());
+  FieldWrites& writes = *owned;
+  walk.at().watchers.push_back(std::move(owned));
+  for (const auto& [function, sites] : uses.writers) writes.find(walk, function, sites);
   add_initializers(context, uses.initializers, facts.field_writes);
 }
 

@@ -10,6 +10,10 @@ namespace dtypecheck::analyzer {
 
 using namespace clang;
 
+#define WATCHER(name) std::unique_ptr<Watcher> name(Whereabouts& at);
+#include "watchers.inc"
+#undef WATCHER
+
 static bool declares_tensor(ASTContext& context) {
   const DeclContext* scope = context.getTranslationUnitDecl();
   for (const auto* decl : scope->lookup(&context.Idents.get("at"))) {
@@ -19,10 +23,17 @@ static bool declares_tensor(ASTContext& context) {
   return false;
 }
 
+static void add_watchers(Whereabouts& at) {
+#define WATCHER(name) at.watchers.push_back(name(at));
+#include "watchers.inc"
+#undef WATCHER
+}
+
 void add_facts(ASTContext& context, SourceFacts& facts) {
   facts.parsed = true;
   facts.sees_tensors = declares_tensor(context);
   Walk walk(context, facts);
+  add_watchers(walk.at());
   const WalkedFunctions functions = functions_of(context);
   facts.functions = functions.written;
   facts.defined = functions.defined;
@@ -37,6 +48,7 @@ void add_facts(ASTContext& context, SourceFacts& facts) {
 void add_joined_facts(ASTContext& context, SourceFacts& facts) {
   facts.parsed = true;
   Walk walk(context, facts);
+  add_watchers(walk.at());
   for (const EntryPoint& entry : functions_of(context).entries) {
     if (in_main_file(context, entry.function->getLocation()))
       walk.function(entry.function, entry.callers);

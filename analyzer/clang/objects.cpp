@@ -1,6 +1,6 @@
 // objects.cpp: the part of the walk that makes objects: a constructor is walked through in the
 // state of what makes the object, and its fields hold what it says.
-#include "analyzer/clang/functions.h"
+#include "analyzer/clang/module_calls.h"
 #include "analyzer/clang/walk.h"
 
 namespace dtypecheck::analyzer {
@@ -25,9 +25,7 @@ const CXXConstructorDecl* constructor_for(const CXXRecordDecl* record, size_t ar
 
 }  // namespace
 
-// Net(a), std::make_shared<Net>(a), new Net(a), register_module("net", Net(a)), and a holder's
-// constructor, which gives its arguments to that of what it holds.
-std::optional<Walk::Making> Walk::making_of(const Expr* expr) {
+std::optional<Making> making_of(const Expr* expr) {
   expr = made_or_named(expr);
   if (const auto* one = dyn_cast<CXXNewExpr>(expr))
     return one->getConstructExpr() == nullptr ? std::nullopt : making_of(one->getConstructExpr());
@@ -73,7 +71,7 @@ void Walk::initialize_object(const CXXConstructorDecl* constructor) {
 void Walk::initialize_field(const Key& key, QualType type, const Expr* value) {
   Key from;
   if (is_module_or_holder(type)) {
-    module_set(key, value);
+    modules_.set(key, value);
   } else if (may_hold_tensor(type)) {
     const int symbol = dtypes_.tensor(value);
     if (is_no_tensor(value)) dtypes_.state.set_absent(symbol);
@@ -82,7 +80,7 @@ void Walk::initialize_field(const Key& key, QualType type, const Expr* value) {
     const int symbol = dtypes_.dtype(value);
     dtypes_.state.bind(key, symbol >= 0 ? symbol : dtypes_.make(TensorSource::kOther, kAnyDtype));
   } else if (const CXXRecordDecl* record = type.getNonReferenceType()->getAsCXXRecordDecl();
-             record != nullptr && is_ours(record->getLocation())) {
+             record != nullptr && at_.is_ours(record->getLocation())) {
     if (const auto* list = dyn_cast<InitListExpr>(stripped(value)))
       initialize_listed(key, list);
     else if (const auto* call = dyn_cast<CallExpr>(made_or_named(value)))
@@ -116,8 +114,9 @@ bool Walk::construct(const Key& object, const Expr* value) {
   const auto* body = dyn_cast_or_null<CXXConstructorDecl>(making->constructor->getDefinition());
   const CXXConstructorDecl* constructor = body != nullptr ? body : making->constructor;
   const bool is_seen = body != nullptr ? body->hasBody() : !constructor->isUserProvided();
-  if (!is_seen) want_body(constructor);
-  if (!is_seen || !is_ours(making->record->getLocation()) || is_too_deep(constructor)) return false;
+  if (!is_seen) at_.tell(&Watcher::want_body, constructor);
+  if (!is_seen || !at_.is_ours(making->record->getLocation()) || at_.is_too_deep(constructor))
+    return false;
   for (unsigned i = 0; i < constructor->getNumParams(); ++i) {
     const ParmVarDecl* parameter = constructor->getParamDecl(i);
     const Expr* given = i < making->given.size() ? making->given[i] : parameter->getDefaultArg();

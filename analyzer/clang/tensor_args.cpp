@@ -1,7 +1,7 @@
-// tensor_args.cpp: the part of the walk that knows ATen's own checks of its arguments,
+// tensor_args.cpp: ATen's own checks of its arguments,
 //   at::TensorArg x_arg{x, "x", 1}; at::checkAllSameType("f", {x_arg, y_arg});
 // of which some compare dtypes, and most compare shapes or devices.
-#include "analyzer/clang/walk.h"
+#include "analyzer/clang/assume.h"
 
 namespace dtypecheck::analyzer {
 
@@ -30,33 +30,33 @@ void add_tensors(const Stmt* stmt, std::vector<const Expr*>& tensors, bool& has_
 
 }  // namespace
 
-bool Walk::declare_tensor_arg(const VarDecl* variable) {
+bool declare_tensor_arg(Dtypes& dtypes, const VarDecl* variable) {
   if (!is_tensor_arg(variable->getType())) return false;
   std::vector<const Expr*> tensors;
   bool has_args = false;
   add_tensors(variable->getInit(), tensors, has_args);
-  if (!tensors.empty()) dtypes_.bind(variable, dtypes_.tensor(tensors.front()));
+  if (!tensors.empty()) dtypes.bind(variable, dtypes.tensor(tensors.front()));
   return true;
 }
 
-bool Walk::check_of_tensor_args(const CallExpr* call) {
+bool check_of_tensor_args(Dtypes& dtypes, const CallExpr* call) {
   const llvm::StringRef name = called_name(call);
   if (!name.starts_with("check")) return false;
   std::vector<const Expr*> tensors;
   bool has_args = false;
   for (const Expr* argument : call->arguments()) add_tensors(argument, tensors, has_args);
   if (!has_args || tensors.empty()) return false;
-  const int first = dtypes_.tensor(tensors.front());
+  const int first = dtypes.tensor(tensors.front());
   if (name == "checkSameType" || name == "checkAllSameType") {
-    for (const Expr* tensor : tensors) dtypes_.state.unify(first, dtypes_.tensor(tensor));
+    for (const Expr* tensor : tensors) dtypes.state.unify(first, dtypes.tensor(tensor));
   } else if (name == "checkScalarType" || name == "checkScalarTypes") {
-    DtypeSet dtypes;
+    DtypeSet named;
     for (const Expr* argument : call->arguments()) {
       for_each_expr(argument, [&](const Expr* one) {
-        if (const auto dtype = dtype_constant(one, context_)) dtypes |= *dtype;
+        if (const auto dtype = dtype_constant(one, dtypes.context())) named |= *dtype;
       });
     }
-    dtypes.empty() ? dtypes_.state.look_at(first) : dtypes_.state.narrow(first, dtypes);
+    named.empty() ? dtypes.state.look_at(first) : dtypes.state.narrow(first, named);
   }
   return true;  // any other of them is about shapes or devices
 }

@@ -2,28 +2,32 @@
 
 #include <clang/AST/StmtCXX.h>
 #include <clang/Basic/SourceManager.h>
-#include <clang/Lex/Lexer.h>
 
 #include <utility>
 
 #include "analyzer/clang/assume.h"
 #include "analyzer/clang/functions.h"
+#include "analyzer/clang/module_calls.h"
 
 namespace dtypecheck::analyzer {
 
 using namespace clang;
-
-static constexpr size_t kMaxCallDepth = 8;
 
 static bool is_constant(const Expr* condition, const ASTContext& context, bool& value) {
   return !condition->isValueDependent() && !condition->isTypeDependent() &&
          !condition->containsErrors() && condition->EvaluateAsBooleanCondition(value, context);
 }
 
-bool Walk::is_ours(SourceLocation location) const {
-  const SourceManager& sources = context_.getSourceManager();
-  return location.isValid() && !sources.isInSystemHeader(sources.getFileLoc(location));
-}
+Walk::Walk(const ASTContext& context, SourceFacts& facts, Rounds rounds)
+    : at_(context, facts),
+      context_(at_.context),
+      dtypes_(at_.dtypes),
+      rounds_(rounds),
+      modules_(*this),
+      layers_(*this),
+      datasets_(*this) {}
+
+WalkPart::WalkPart(Walk& walk) : walk_(walk), at_(walk.at()), dtypes_(at_.dtypes) {}
 
 void Walk::function(const FunctionDecl* function, Callers callers) {
   enter(function, callers);
@@ -32,31 +36,26 @@ void Walk::function(const FunctionDecl* function, Callers callers) {
 
 void Walk::enter(const FunctionDecl* function, Callers callers) {
   dtypes_.begin_function();
-  pointers_.clear();
-  switches_.clear();
-  callers_ = callers;
-  function_ = function->getNameAsString();
-  stack_ = {function};
-  call_sites_.clear();
-  levels_.clear();
+  at_.switches.clear();
+  at_.callers = callers;
+  at_.function = function->getNameAsString();
+  at_.stack = {function};
+  at_.call_sites.clear();
+  at_.levels.clear();
   steps_ = 0;
-  autocast_ = false;
-  entry_ = outside_name(function);
-  parameters_.clear();
+  at_.autocast = false;
+  at_.entry = outside_name(function);
+  at_.parameters.clear();
   // Modules that come from outside are Float; the files of the run say whether that holds.
   const int assumed = dtypes_.make(TensorSource::kMade, Dtype::kFloat);
   dtypes_.state.set_entry_module(assumed);
   dtypes_.assume(assumed);
   for (const ParmVarDecl* parameter : function->parameters()) {
-    parameters_.push_back(
+    at_.parameters.push_back(
         dtypes_.make(TensorSource::kParameter, kAnyDtype, parameter->getNameAsString()));
-    dtypes_.bind(parameter, parameters_.back());
-    if (parameter->getType()->isVoidPointerType()) {
-      pointers_[{parameter}] = {.symbol = parameters_.back(),
-                                .parameter = static_cast<int>(parameters_.size()) - 1};
-      add_use({.function = entry_, .parameter = static_cast<int>(parameters_.size()) - 1});
-    }
+    dtypes_.bind(parameter, at_.parameters.back());
   }
+  at_.tell(&Watcher::enter);
 }
 
 void Walk::children(const Stmt* stmt) {
@@ -64,20 +63,20 @@ void Walk::children(const Stmt* stmt) {
 }
 
 void Walk::block(const CompoundStmt* block) {
-  levels_.push_back({block, nullptr, std::exchange(lambda_body_, nullptr) == block});
+  at_.levels.push_back({block, nullptr, std::exchange(lambda_body_, nullptr) == block});
   for (auto at = block->body_begin(); at != block->body_end(); ++at) {
     const Stmt* child = *at;
-    levels_.back().whole = child;
+    at_.levels.back().whole = child;
     // A TORCH_CHECK that a fix puts before this statement must run when the statement does: of an
     // `if` or a loop only a part may run.
-    levels_.back().statement =
+    at_.levels.back().statement =
         isa<Expr>(child) || isa<DeclStmt>(child) || isa<ReturnStmt>(child) ? child : nullptr;
     const auto* lone = dyn_cast<IfStmt>(child);
     if (lone != nullptr && lone->getElse() == nullptr && !dtypes_.state.dead)
-      look_at_arms_of(lone, {at + 1, block->body_end()});
+      at_.tell(&Watcher::branch, lone, llvm::ArrayRef<const Stmt*>(at + 1, block->body_end()));
     stmt(child);
   }
-  levels_.pop_back();
+  at_.levels.pop_back();
 }
 
 void Walk::stmt(const Stmt* stmt) {
@@ -101,7 +100,7 @@ void Walk::stmt(const Stmt* stmt) {
   if (const auto* one = dyn_cast<DoStmt>(stmt)) return do_while(one);
   if (const auto* one = dyn_cast<CXXTryStmt>(stmt)) return try_block(one);
   if (isa<BreakStmt>(stmt)) {
-    if (!switches_.empty()) switches_.back().ends.push_back(dtypes_.state);
+    if (!at_.switches.empty()) at_.switches.back().ends.push_back(dtypes_.state);
     dtypes_.state.dead = true;
     return;
   }
@@ -197,7 +196,7 @@ void Walk::branch(const IfStmt* stmt) {
   if (is_constant(stmt->getCond(), context_, value)) {
     return this->stmt(value ? stmt->getThen() : stmt->getElse());
   }
-  if (stmt->getElse() != nullptr) look_at_arms_of(stmt, {});
+  if (stmt->getElse() != nullptr) at_.tell(&Watcher::branch, stmt, llvm::ArrayRef<const Stmt*>());
   const auto by_hand = chain_at(stmt);
   if (by_hand && by_hand->cases.size() > 1) return chain(stmt, *by_hand);
   either_way(stmt->getCond(),
@@ -216,7 +215,7 @@ std::optional<Walk::Chain> Walk::chain_at(const IfStmt* first) {
     chain.symbol = symbol;
     chain.cases |= *dtype;
   }
-  chain.fact = dispatched(chain.symbol);
+  chain.fact = at_.dispatched(chain.symbol);
   return chain;
 }
 
@@ -225,17 +224,17 @@ void Walk::chain(const IfStmt* stmt, const Chain& chain) {
   this->stmt(stmt->getCond());
   const State before = dtypes_.state;
   assume(dtypes_, stmt->getCond(), true);
-  Switch over;
+  Whereabouts::Switch over;
   over.symbol = chain.symbol;
   over.fact = chain.fact;
   over.lambdas = lambda_depth_;
-  over.function = function_;
-  switches_.push_back(std::move(over));
+  over.function = at_.function;
+  at_.switches.push_back(std::move(over));
   this->stmt(stmt->getThen());
-  const std::vector<State> breaks = std::move(switches_.back().ends);
-  switches_.pop_back();
-  if (!switches_.empty()) {
-    std::vector<State>& outer = switches_.back().ends;
+  const std::vector<State> breaks = std::move(at_.switches.back().ends);
+  at_.switches.pop_back();
+  if (!at_.switches.empty()) {
+    std::vector<State>& outer = at_.switches.back().ends;
     outer.insert(outer.end(), breaks.begin(), breaks.end());
   }
   const State after_then = std::move(dtypes_.state);
@@ -247,31 +246,22 @@ void Walk::chain(const IfStmt* stmt, const Chain& chain) {
     const bool was_dead = dtypes_.state.dead;
     this->stmt(stmt->getElse());
     const bool refuses = dtypes_.state.dead && !was_dead;
-    if (refuses && is_ours(chain.begin)) {
-      add_dispatch({place_of(context_, chain.begin), function_, callers_, macro_at(chain.begin),
-                    chain.fact, chain.cases});
-    }
+    if (refuses) add_dispatch(chain.begin, chain.fact, chain.cases);
   }
   dtypes_.state = State::join(after_then, dtypes_.state);
 }
 
 // One that is evaluated on one way only, so that no check may stand before its statement.
 void Walk::expr_of_one_way(const Expr* one) {
-  const Stmt* outer = levels_.empty() ? nullptr : std::exchange(levels_.back().statement, nullptr);
+  const Stmt* outer =
+      at_.levels.empty() ? nullptr : std::exchange(at_.levels.back().statement, nullptr);
   expr(one);
-  if (!levels_.empty()) levels_.back().statement = outer;
+  if (!at_.levels.empty()) at_.levels.back().statement = outer;
 }
 
 void Walk::conditional(const ConditionalOperator* one) {
   expr(one->getCond());
-  if (const auto question = asked(one->getCond())) {
-    const DtypeSet known = dtypes_.state.dtypes(question->symbol);
-    look_at_arms(question->symbol, {{{one->getTrueExpr()}, known & question->dtypes, false},
-                                    {{one->getFalseExpr()}, known - question->dtypes, true}});
-    if (question->dtypes == DtypeSet(Dtype::kHalf) &&
-        widens(one->getTrueExpr(), one->getFalseExpr(), question->symbol))
-      add_half_alone(*question, one);
-  }
+  at_.tell(&Watcher::choose, one);
   either_way(one->getCond(), [&](bool truth) {
     expr_of_one_way(truth ? one->getTrueExpr() : one->getFalseExpr());
   });
@@ -280,23 +270,23 @@ void Walk::conditional(const ConditionalOperator* one) {
 void Walk::loop(const Stmt* body, const Expr* condition, const Stmt* step) {
   stmt(condition);
   const State before = dtypes_.state;
-  switches_.emplace_back();
+  at_.switches.emplace_back();
   const auto round = [&] {
     stmt(body);
     stmt(step);
   };
   round();
-  if (sites_ != nullptr) {  // writes of a later round
+  if (rounds_ == Rounds::kEach) {
     dtypes_.state = State::join(dtypes_.state, before);
     round();
   } else if (dtypes_.state.has_other_dtype_than(before)) {
     round();  // begins with what this one made
   }
   dtypes_.state = State::join(dtypes_.state, before);
-  for (const State& end : switches_.back().ends) {
+  for (const State& end : at_.switches.back().ends) {
     dtypes_.state = State::join(dtypes_.state, end);
   }
-  switches_.pop_back();
+  at_.switches.pop_back();
 }
 
 // do { … } while (0) is how macros are written: what the body learns holds after it.
@@ -305,7 +295,7 @@ void Walk::do_while(const DoStmt* stmt) {
   do_once(stmt->getBody());
   this->stmt(stmt->getCond());
   const bool is_once = is_constant(stmt->getCond(), context_, again) && !again;
-  if (sites_ != nullptr && !is_once) loop(stmt->getBody(), stmt->getCond(), nullptr);
+  if (rounds_ == Rounds::kEach && !is_once) loop(stmt->getBody(), stmt->getCond(), nullptr);
 }
 
 // for (const Tensor& t : {a, b, c}) check(t): the body once for each, so that each is checked.
@@ -317,8 +307,9 @@ void Walk::range_for(const CXXForRangeStmt* stmt) {
                                                      is_any_module(variable->getType()));
   if (Key modules; is_of_modules && dtypes_.module_key(stmt->getRangeInit(), modules))
     dtypes_.set_alias(variable, modules);
-  if (const auto examples = examples_of(stmt->getRangeInit()); variable != nullptr && examples)
-    bind_example(variable, *examples);
+  if (const auto examples = datasets_.examples_of(stmt->getRangeInit());
+      variable != nullptr && examples)
+    datasets_.bind_each(variable, *examples);
   const auto* range = dyn_cast<DeclRefExpr>(stripped(stmt->getRangeInit()));
   const auto list = range == nullptr ? lists_.end() : lists_.find(range->getDecl());
   if (variable == nullptr || list == lists_.end()) {
@@ -339,12 +330,12 @@ void Walk::range_for(const CXXForRangeStmt* stmt) {
 }
 
 void Walk::do_once(const Stmt* body) {
-  switches_.emplace_back();
+  at_.switches.emplace_back();
   stmt(body);
-  for (const State& end : switches_.back().ends) {
+  for (const State& end : at_.switches.back().ends) {
     dtypes_.state = State::join(dtypes_.state, end);
   }
-  switches_.pop_back();
+  at_.switches.pop_back();
 }
 
 void Walk::try_block(const CXXTryStmt* stmt) {
@@ -376,40 +367,25 @@ static bool serves_others(const SwitchStmt* stmt) {
   return false;
 }
 
-// A dispatch is several macros deep; the one that the user wrote is the outermost.
-std::string Walk::macro_at(SourceLocation location) const {
-  if (!location.isMacroID()) return "";
-  const SourceManager& sources = context_.getSourceManager();
-  const SourceLocation at = sources.getFileLoc(location);
-  return Lexer::getSourceText(CharSourceRange::getTokenRange(at, at), sources,
-                              context_.getLangOpts())
-      .str();
-}
-
-TensorFact Walk::dispatched(int symbol) const {
-  TensorFact fact = dtypes_.fact_of(symbol);
-  fact.place = {};
-  return fact;
-}
-
-void Walk::add_dispatch(Dispatch dispatch) {
-  const auto [at, is_new] = dispatches_.try_emplace(dispatch.place, facts_.dispatches.size());
-  if (is_new) facts_.dispatches.push_back(std::move(dispatch));
+void Walk::add_dispatch(SourceLocation begin, const TensorFact& tensor, DtypeSet cases) {
+  if (!at_.is_ours(begin)) return;
+  at_.tell(&Watcher::dispatch, Dispatch{place_of(context_, begin), at_.function, at_.callers,
+                                        at_.macro_at(begin), tensor, cases});
 }
 
 void Walk::switch_over(const SwitchStmt* stmt) {
   this->stmt(stmt->getInit());
   this->stmt(stmt->getCond());
-  Switch over;
+  Whereabouts::Switch over;
   if (holds_dtype(stripped(stmt->getCond())->getType()))
     over.symbol = dtypes_.dtype(stmt->getCond());
-  if (over.symbol >= 0) over.fact = dispatched(over.symbol);
+  if (over.symbol >= 0) over.fact = at_.dispatched(over.symbol);
   over.entry = dtypes_.state;
   over.lambdas = lambda_depth_;
-  over.function = function_;
+  over.function = at_.function;
   over.stmt = stmt;
-  if (over.symbol >= 0) look_at_arms_of(stmt, over.symbol);
-  switches_.push_back(std::move(over));
+  if (over.symbol >= 0) at_.tell(&Watcher::switch_over, stmt, over.symbol);
+  at_.switches.push_back(std::move(over));
   const auto* body = dyn_cast<CompoundStmt>(stmt->getBody());
   // Until the first case; but what stands before it are cases of a macro that nothing declares.
   dtypes_.state.dead = body == nullptr || body->body_empty() || !isa<Expr>(body->body_front());
@@ -417,19 +393,17 @@ void Walk::switch_over(const SwitchStmt* stmt) {
     block(body);
   else
     this->stmt(stmt->getBody());
-  Switch done = std::move(switches_.back());
-  switches_.pop_back();
+  Whereabouts::Switch done = std::move(at_.switches.back());
+  at_.switches.pop_back();
   if (!has_default(stmt)) dtypes_.state = State::join(dtypes_.state, done.entry);
   for (const State& end : done.ends) dtypes_.state = State::join(dtypes_.state, end);
-  if (done.symbol < 0 || done.cases.size() < 2 || !is_ours(stmt->getBeginLoc())) return;
-  if (serves_others(stmt)) return;
-  add_dispatch({place_of(context_, stmt->getBeginLoc()), function_, callers_,
-                macro_at(stmt->getBeginLoc()), done.fact, done.cases});
+  if (done.symbol >= 0 && done.cases.size() > 1 && !serves_others(stmt))
+    add_dispatch(stmt->getBeginLoc(), done.fact, done.cases);
 }
 
 void Walk::switch_case(const SwitchCase* stmt) {
-  if (switches_.empty()) return children(stmt);
-  Switch& over = switches_.back();
+  if (at_.switches.empty()) return children(stmt);
+  Whereabouts::Switch& over = at_.switches.back();
   State fallen = std::move(dtypes_.state);
   dtypes_.state = over.entry;
   if (const auto* one = dyn_cast<CaseStmt>(stmt); one != nullptr && over.symbol >= 0) {
@@ -471,8 +445,8 @@ void Walk::return_from(const ReturnStmt* stmt) {
 void Walk::declare(const DeclStmt* stmt) {
   for (const Decl* decl : stmt->decls()) {
     if (const auto* variable = dyn_cast<VarDecl>(decl)) declare(variable);
-    const bool in_case = !switches_.empty() && switches_.back().lambdas == lambda_depth_;
-    if (isa<TypedefNameDecl>(decl) && in_case) switches_.back().aliases.insert(decl);
+    const bool in_case = !at_.switches.empty() && at_.switches.back().lambdas == lambda_depth_;
+    if (isa<TypedefNameDecl>(decl) && in_case) at_.switches.back().aliases.insert(decl);
   }
 }
 
@@ -490,15 +464,13 @@ void Walk::declare(const VarDecl* variable) {
     return;
   }
   expr(init);
-  if (declare_tensor_arg(variable)) return;
+  if (declare_tensor_arg(dtypes_, variable)) return;
   const QualType type = variable->getType();
   if (const CXXRecordDecl* record = type->getAsCXXRecordDecl()) {
-    autocast_ = autocast_ || record->getName().contains_insensitive("autocast");
+    at_.autocast = at_.autocast || record->getName().contains_insensitive("autocast");
   }
-  if (type->isPointerType()) {
-    if (const Untyped* pointer = untyped(init)) pointers_.insert_or_assign({variable}, *pointer);
-    return;
-  }
+  at_.tell(&Watcher::bind, variable, init);
+  if (type->isPointerType()) return;
   int symbol = -1;
   const bool is_list = is_tensor_list(type) && isa<CallExpr>(bare);  // x.chunk(2)
   if (may_hold_tensor(type) || is_tensor(bare->getType()) || is_list)
@@ -514,8 +486,8 @@ void Walk::declare(const VarDecl* variable) {
     for (size_t i = 0; i < several->bindings().size(); ++i)
       dtypes_.bind(several->bindings()[i], dtypes_.result(init, i));
   }
-  module_made(variable);
-  bind_examples(variable, init);
+  modules_.make(variable);
+  datasets_.bind(variable, init);
   bind_fields(variable, init);
 }
 
@@ -555,33 +527,24 @@ void Walk::expr(const Expr* one) {
   for (const Stmt* child : one->children()) {
     if (const auto* inner = dyn_cast_or_null<Expr>(child)) expr(inner);
   }
-  if (const auto* made = dyn_cast<CXXConstructExpr>(one)) optimizer_of(made);
-  if (const auto* list = dyn_cast<InitListExpr>(one)) {
-    initialize_fields(list);
-    hand_on_fields(list);
-  }
   if (const auto* unknown = dyn_cast<RecoveryExpr>(one)) trust_unknown_check(unknown);
   if (isa<CXXThrowExpr>(one)) dtypes_.state.dead = true;
-  if (const auto* cast = dyn_cast<ExplicitCastExpr>(one)) cast_of(cast);
+  at_.tell(&Watcher::expr, one);
   const auto* assignment = dyn_cast<BinaryOperator>(one);
-  if (assignment != nullptr && assignment->isAssignmentOp()) {
-    const auto* to = dyn_cast<DeclRefExpr>(stripped(assignment->getLHS()));
-    if (to != nullptr) dtypes_.forget_named(to->getDecl());
-    const auto* field = dyn_cast<MemberExpr>(stripped(assignment->getLHS()));
-    if (to != nullptr) dtypes_.state.forget(mark_of(to->getDecl()));
-    if (field != nullptr) dtypes_.state.forget(mark_of(field->getMemberDecl()));
+  if (assignment != nullptr && assignment->isAssignmentOp()) assign(assignment);
+}
+
+void Walk::assign(const BinaryOperator* assignment) {
+  const Expr* written = stripped(assignment->getLHS());
+  if (const auto* to = dyn_cast<DeclRefExpr>(written)) {
+    dtypes_.forget_named(to->getDecl());
+    dtypes_.state.forget(mark_of(to->getDecl()));
+  } else if (const auto* field = dyn_cast<MemberExpr>(written)) {
+    dtypes_.state.forget(mark_of(field->getMemberDecl()));
   }
-  if (assignment != nullptr && assignment->getOpcode() == BO_Assign) {
-    if (holds_dtype(assignment->getType())) {
-      assign_dtype(assignment->getLHS(), assignment->getRHS());
-    }
-    const Untyped* pointer = untyped(assignment->getRHS());
-    const auto* to = dyn_cast<DeclRefExpr>(stripped(assignment->getLHS()));
-    if (pointer != nullptr && to != nullptr) pointers_.insert_or_assign({to->getDecl()}, *pointer);
-    const auto* field = dyn_cast<MemberExpr>(stripped(assignment->getLHS()));
-    if (field != nullptr && field->getType()->isVoidPointerType())
-      hand_on(assignment->getRHS(), field->getMemberDecl()->getNameAsString(), -1);
-  }
+  if (assignment->getOpcode() != BO_Assign) return;
+  if (holds_dtype(assignment->getType())) assign_dtype(assignment->getLHS(), assignment->getRHS());
+  at_.tell(&Watcher::assign, assignment);
 }
 
 // A lambda that is not called here runs later, or never: it is walked through for what it reads,
@@ -633,7 +596,7 @@ bool Walk::call_lambda(const CallExpr* call) {
     const auto known = lambdas_.find(dyn_cast<VarDecl>(variable->getDecl()));
     if (known != lambdas_.end()) lambda = known->second;
   }
-  if (lambda == nullptr || calls_.size() > 4 * kMaxCallDepth) return false;
+  if (lambda == nullptr || calls_.size() > 4 * Whereabouts::kMaxCallDepth) return false;
   for (unsigned i = 1; i < op->getNumArgs(); ++i) expr(op->getArg(i));
   const CXXMethodDecl* method = lambda->getCallOperator();
   for (unsigned i = 0; i < method->getNumParams() && i + 1 < op->getNumArgs(); ++i) {
@@ -647,14 +610,10 @@ bool Walk::call_lambda(const CallExpr* call) {
 }
 
 void Walk::bind_parameter(const ParmVarDecl* parameter, const Expr* argument) {
-  module_bound(parameter, argument);
-  bind_examples(parameter, argument);
+  modules_.bind(parameter, argument);
+  datasets_.bind(parameter, argument);
   dtypes_.bind_argument(parameter, argument);
-  if (parameter->getType()->isPointerType()) {
-    if (const Untyped* pointer = untyped(argument)) {
-      pointers_.insert_or_assign({parameter}, *pointer);
-    }
-  }
+  at_.tell(&Watcher::bind, parameter, argument);
   const Expr* bare = stripped(argument);
   if (const auto* made = dyn_cast<CXXStdInitializerListExpr>(bare))
     bare = stripped(made->getSubExpr());
@@ -673,15 +632,24 @@ void Walk::bind_parameter(const ParmVarDecl* parameter, const Expr* argument) {
   }
 }
 
-bool Walk::is_too_deep(const FunctionDecl* function) const {
-  return stack_.size() > kMaxCallDepth || llvm::is_contained(stack_, function);
+// A function of an object other than *this; the key is empty where it is not known which.
+static bool calls_other_object(const CallExpr* call, const Dtypes& dtypes, Key& key) {
+  const Expr* object = module_that_runs(call);
+  const auto member = member_call(call);
+  const auto* method = dyn_cast_or_null<CXXMethodDecl>(call->getDirectCallee());
+  if (object == nullptr && member && (method == nullptr || !method->isStatic()))
+    object = member->base;
+  if (object == nullptr || isa<CXXThisExpr>(stripped(object))) return false;
+  if (!dtypes.module_key(object, key)) key.clear();
+  return true;
 }
 
 // A function of the same file, in the state of this call.
 bool Walk::walk_through(const CallExpr* call) {
-  const FunctionDecl* body = body_of(call);
-  if (body == nullptr || !body->hasBody() || !is_ours(body->getLocation())) return false;
-  if (is_too_deep(body)) return false;
+  const FunctionDecl* callee = called_by(call);
+  const FunctionDecl* body = callee == nullptr ? nullptr : callee->getDefinition();
+  if (body == nullptr || !body->hasBody() || !at_.is_ours(body->getLocation())) return false;
+  if (at_.is_too_deep(body)) return false;
   const bool is_operator_of_object = isa<CXXOperatorCallExpr>(call) && isa<CXXMethodDecl>(body);
   const bool is_given_context =
       called_name(call) == "apply" && name_of(body->getDeclName()) == "forward";
@@ -690,9 +658,9 @@ bool Walk::walk_through(const CallExpr* call) {
        i < static_cast<int>(body->getNumParams()) && i + skip < n; ++i) {
     bind_parameter(body->getParamDecl(i), call->getArg(i + skip));
   }
-  if (!in_main_file(context_, body->getLocation())) facts_.called.push_back(outside_name(body));
+  at_.tell(&Watcher::walk_through, body);
   Key object;
-  const bool is_of_object = calls_other_object(call, object);
+  const bool is_of_object = calls_other_object(call, dtypes_, object);
   inside(body, {place_of(context_, call->getBeginLoc()), call, skip},
          is_of_object ? &object : nullptr, [&] { run_body(body->getBody(), call); });
   return true;
@@ -747,12 +715,12 @@ void Walk::assign(const CXXOperatorCallExpr* assignment) {
   } else if (const auto* name = dyn_cast<DeclRefExpr>(stripped(to));
              name && dtypes_.bind_tuple(name->getDecl(), to->getType(), value)) {
   } else if (is_module_or_holder(to->getType())) {
-    if (Key key; dtypes_.module_key(to, key)) module_set(key, value);
+    if (Key key; dtypes_.module_key(to, key)) modules_.set(key, value);
   } else if (may_hold_tensor(to->getType())) {
     const int symbol = dtypes_.tensor(value);
     if (is_no_tensor(value)) dtypes_.state.set_absent(symbol);
     dtypes_.assign(to, symbol);
-    wrote(to, symbol);
+    at_.tell(&Watcher::write, to, symbol);
   } else if (holds_dtype(to->getType())) {
     assign_dtype(to, value);
   }
@@ -762,7 +730,24 @@ void Walk::assign_dtype(const Expr* to, const Expr* value) {
   int symbol = dtypes_.dtype(value);
   if (symbol < 0) symbol = dtypes_.make(TensorSource::kOther, kAnyDtype);
   dtypes_.assign(to, symbol);
-  wrote(to, symbol);
+  at_.tell(&Watcher::write, to, symbol);
+}
+
+// parts[0] = x, parts.push_back(x): one symbol stands for all tensors of a list, and after this it
+// would be wrong for some of them.
+void Walk::list_changed(const CallExpr* call) {
+  const Expr* list = nullptr;
+  const auto* assignment = dyn_cast<CXXOperatorCallExpr>(call);
+  if (assignment != nullptr && assignment->getOperator() == OO_Equal) {
+    const auto* element = dyn_cast<CXXOperatorCallExpr>(stripped(assignment->getArg(0)));
+    if (element != nullptr && element->getOperator() == OO_Subscript) list = element->getArg(0);
+  } else if (const auto member = member_call(call)) {
+    const bool adds =
+        member->name == "push_back" || member->name == "emplace_back" || member->name == "insert";
+    if (adds) list = member->base;
+  }
+  if (list != nullptr && is_tensor_list(list->getType()))
+    dtypes_.assign(list, dtypes_.make(TensorSource::kOther, kAnyDtype));
 }
 
 // set_autocast_enabled(at::kCPU, false) ends a region; of a switch that is not known it goes on.
@@ -778,37 +763,28 @@ void Walk::call(const CallExpr* call) {
     if (const auto* inner = dyn_cast_or_null<Expr>(child)) expr(inner);
   }
   if (const auto* launch = dyn_cast<CUDAKernelCallExpr>(call)) expr(launch->getConfig());
-  if (const auto member = member_call(call)) read_of(*member);
-  fill_of(call);
-  if (called_name(call).contains("autocast")) autocast_ = opens_autocast(call, context_);
+  if (called_name(call).contains("autocast")) at_.autocast = opens_autocast(call, context_);
   if (called_name(call) == "set_default_dtype")
     dtypes_.set_default(default_dtype_of(call, context_));
-  op_of(call);
+  at_.tell(&Watcher::call, call);
   list_changed(call);
-  input_added(call);
-  module_added(call);
-  division_of(call);
-  buffer_of(call);
-  numbers_of(call);
-  module_cast(call);
+  modules_.call(call);
   if (const auto member = member_call(call); member && member->name == "set_data")
     dtypes_.assign(member->base, dtypes_.make(TensorSource::kOther, kAnyDtype));
-  module_run(call);
+  layers_.call(call);
   const auto* op = dyn_cast<CXXOperatorCallExpr>(call);
   if (op != nullptr && op->getOperator() == OO_Equal && op->getNumArgs() == 2) return assign(op);
-  if (!walk_through(call) && !check_of_tensor_args(call)) {
-    module_given(call);
-    module_called_outside(call);
-    want_body(called_by(call));
-    call_outside(call);
-    hand_on_arguments(call);
+  if (!walk_through(call) && !check_of_tensor_args(dtypes_, call)) {
+    modules_.give(call);
+    at_.tell(&Watcher::want_body, called_by(call));
+    at_.tell(&Watcher::call_unseen, call);
     trust_opaque_check(call);
   }
   const auto* callee = dyn_cast_or_null<FunctionDecl>(call->getCalleeDecl());
   if (callee != nullptr && callee->isNoReturn()) dtypes_.state.dead = true;
   // What a region's ops give depends on what it casts.
   const bool is_op = is_tensor(call->getType()) && !dtypes_.names_dtype(call);
-  if (autocast_ && is_op) dtypes_.remember(call, dtypes_.make(TensorSource::kOther, kAnyDtype));
+  if (at_.autocast && is_op) dtypes_.remember(call, dtypes_.make(TensorSource::kOther, kAnyDtype));
 }
 
 }  // namespace dtypecheck::analyzer
