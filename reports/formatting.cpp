@@ -64,49 +64,62 @@ std::string short_path(const Report& report, const std::string& file) {
 
 namespace {
 
-// Of files that are in a folder and are shown in another way: first those that others end with.
-using Replacements = std::vector<std::pair<std::string, std::string>>;
+// Files of a run that are shown in another way than as recorded, found where a text has a ':' by
+// what stands before it: the cost is that of the text, however many files the run has.
+class ShortPaths {
+ public:
+  explicit ShortPaths(const Report& report) {
+    std::set<std::string> files;
+    for (const OpCall& call : report.run.calls) {
+      for (const SourceLine* line : {&call.site.line, &call.site.inner, &call.site.caller}) {
+        if (line->file.find('/') != std::string::npos) files.insert(line->file);
+      }
+    }
+    for (const std::string& file : files) {
+      // Without what makes it printable: texts of findings are made so when they are shown.
+      const std::string shown = without_folders_above(report, file);
+      if (shown != file) shown_[name_of(file)].emplace_back(file, shown);
+    }
+    for (auto& [name, all] : shown_)  // first those that others end with
+      std::stable_sort(all.begin(), all.end(), [](const auto& a, const auto& b) {
+        return a.first.size() > b.first.size();
+      });
+  }
 
-Replacements replacements_in(const Report& report) {
-  std::set<std::string> files;
-  for (const OpCall& call : report.run.calls) {
-    for (const SourceLine* line : {&call.site.line, &call.site.inner, &call.site.caller}) {
-      if (line->file.find('/') != std::string::npos) files.insert(line->file);
+  void shorten(std::string& text) const {
+    for (size_t at = text.find(':'); at != text.npos; at = text.find(':', at + 1)) {
+      const std::string_view before = std::string_view(text).substr(0, at);
+      const auto found = shown_.find(name_of(before));
+      if (found == shown_.end()) continue;
+      for (const auto& [file, shown] : found->second) {
+        if (!before.ends_with(file)) continue;
+        text.replace(at - file.size(), file.size(), shown);
+        at = at - file.size() + shown.size();
+        break;
+      }
     }
   }
-  Replacements all;
-  for (const std::string& file : files) {
-    // Without what makes it printable: texts of findings are made so when they are shown.
-    const std::string shown = without_folders_above(report, file);
-    if (shown != file) all.emplace_back(file + ":", shown + ":");
-  }
-  std::stable_sort(all.begin(), all.end(),
-                   [](const auto& a, const auto& b) { return a.first.size() > b.first.size(); });
-  return all;
-}
 
-std::string replaced(std::string text, const Replacements& replacements) {
-  for (const auto& [file, shown] : replacements) {
-    for (size_t at = 0; (at = text.find(file, at)) != std::string::npos; at += shown.size())
-      text.replace(at, file.size(), shown);
+ private:
+  static std::string name_of(std::string_view path) {
+    return std::string(path.substr(path.rfind('/') + 1));
   }
-  return text;
-}
+
+  std::map<std::string, std::vector<std::pair<std::string, std::string>>> shown_;  // by file name
+};
 
 }  // namespace
 
 std::string with_short_paths(const Report& report, std::string text) {
-  return replaced(std::move(text), replacements_in(report));
+  ShortPaths(report).shorten(text);
+  return text;
 }
 
 void shorten_paths(Report& report) {
-  const Replacements replacements = replacements_in(report);
-  const auto shorten = [&](std::string& text) { text = replaced(std::move(text), replacements); };
+  const ShortPaths paths(report);
   for (Finding& finding : report.findings) {
-    shorten(finding.message);
-    shorten(finding.why);
-    shorten(finding.fix);
-    for (Cure& cure : finding.cures) shorten(cure.text);
+    for (std::string* text : {&finding.message, &finding.why, &finding.fix}) paths.shorten(*text);
+    for (Cure& cure : finding.cures) paths.shorten(cure.text);
   }
 }
 
