@@ -14,6 +14,7 @@
 
 #include "core/dtype_names.h"
 #include "ops/arguments.h"
+#include "ops/ops.h"
 #include "tracer/hook/factories.h"
 #include "tracer/hook/facts.h"
 #include "tracer/hook/gpu_work.h"
@@ -527,7 +528,7 @@ trace::SignatureRecord* describe_region(uint64_t key, const std::string& name, c
                                         const Frame* parent, Tensors inputs) {
   Description description;
   add_list(description.operands, "inputs", Role::kInput, false, inputs);
-  description.op = intern("compiled::" + name);
+  description.op = intern(std::string(ops::kCompiled) + name);
   description.site = frame.site;
   description.parent = parent && parent->signature ? parent->signature->id : 0;
   description.phase = frame.phase;
@@ -557,7 +558,7 @@ trace::SignatureRecord* describe_factory(ThreadState* state, uint64_t key, const
   if (dtype != Dtype::kUndefined)
     description.scalars.push_back(
         {intern(from.type), /*is_dtype=*/1, {}, static_cast<double>(dtype)});
-  description.op = intern(std::string("python::") + function);
+  description.op = intern(std::string(ops::kPython) + function);
   description.site = frame.site;
   description.parent = parent && parent->signature ? parent->signature->id : 0;
   description.phase = frame.phase;
@@ -575,7 +576,7 @@ trace::SignatureRecord* describe_refusal(ThreadState* state, const python::Refus
                                          bool repaired) {
   Description description;
   description.operands = describe_locals(refusal.tensors);
-  description.op = intern("python::" + refusal.function);
+  description.op = intern(std::string(ops::kPython) + refusal.function);
   description.site = write_refusal_site(refusal.site);
   const bool in_forward = site_in_module(description.site) || !tracer.trained.load();
   description.phase = static_cast<uint8_t>(in_forward ? Phase::kForward : Phase::kOptimizer);

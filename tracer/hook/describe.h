@@ -41,6 +41,14 @@ inline AutocastBits autocast_bits(const ThreadState* state) {
   return bits;
 }
 
+inline bool is_of_16_bits(uint8_t dtype) {
+  return dtype == static_cast<uint8_t>(Dtype::kHalf) ||
+         dtype == static_cast<uint8_t>(Dtype::kBFloat16);
+}
+inline bool is_of_16_bits(c10::ScalarType type) {
+  return is_of_16_bits(static_cast<uint8_t>(type));
+}
+
 inline uint8_t dtype_of(const c10::TensorImpl* impl) {
   const auto type = impl->dtype();
   if (!type.isScalarType()) return static_cast<uint8_t>(Dtype::kUndefined);

@@ -5,6 +5,7 @@
 
 #include <cmath>
 
+#include "ops/ops.h"
 #include "tracer/hook/describe.h"
 #include "tracer/hook/looking.h"
 #include "tracer/hook/phases.h"
@@ -21,7 +22,7 @@ namespace {
 const OpInfo& factory_op() {
   static const OpInfo* op = [] {
     auto* made = new OpInfo;
-    made->name = "python::torch";
+    made->name = std::string(ops::kPython) + "torch";
     return made;
   }();
   return *op;

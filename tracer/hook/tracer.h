@@ -34,6 +34,9 @@ struct Options {
   uint32_t leave_after = 0;     // recording ends after so many steps, and the program goes on
 };
 
+// What is looked at step by step: all of the first steps, and then one in as many.
+constexpr uint32_t kEveryStepUntil = 16;
+
 struct Tracer {
   const DtypecheckStage1* stage1 = nullptr;
   Options options;

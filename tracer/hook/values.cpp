@@ -35,15 +35,6 @@ constexpr int64_t kMostSampled = 4096;   // of what a cast loses, in so many pie
 constexpr int64_t kPieces = 16;
 constexpr uint64_t kSampledOneIn = 16;  // calls, the first among them
 constexpr uint32_t kLookOneIn = 8;      // ops, for samples that have arrived
-constexpr float kSentinel = 1e8f;       // what is larger stands for infinity, in a mask
-constexpr uint32_t kEveryStepUntil =
-    16;  // --check-values: all steps from the first of a signature on, then one in kThenOneIn
-constexpr uint32_t kThenOneIn = 16;
-
-bool is_low_precision(uint8_t dtype) {
-  return dtype == static_cast<uint8_t>(Dtype::kHalf) ||
-         dtype == static_cast<uint8_t>(Dtype::kBFloat16);
-}
 
 c10::ScalarType scalar_type(const c10::TensorImpl* impl) {
   return c10::typeMetaToScalarType(impl->dtype());
@@ -158,8 +149,9 @@ StepList* checked_steps = new StepList;  // that are asked for, besides those be
 // What a training does in a step long after its first, to evaluate or to save, begins there.
 bool looks_in_this_step(const trace::SignatureRecord* signature) {
   const uint32_t step = tracer.current_step();
-  return tracer.options.check_values && (step - signature->first_step < kEveryStepUntil ||
-                                         step % kThenOneIn == 0 || checked_steps->contains(step));
+  return tracer.options.check_values &&
+         (step - signature->first_step < kEveryStepUntil || step % kEveryStepUntil == 0 ||
+          checked_steps->contains(step));
 }
 
 std::atomic<uint32_t> ops_since_look{0};
@@ -218,7 +210,7 @@ Sample sample(const char* data, int64_t count, bool all, const DtypeRange& range
   for_sampled(count, all, [&](int64_t i) {
     const float size = std::fabs(static_cast<float>(values[i]));
     seen.has_nan |= std::isnan(size);
-    if (size == 0 || !(size < kSentinel)) return;
+    if (size == 0 || !(size < static_cast<float>(kMask))) return;
     ++seen.looked;
     if (size <= least) ++seen.flushed;
     if (size <= most) return;
@@ -432,7 +424,7 @@ void look_at_conversion(const Frame& frame, c10::ArrayRef<const c10::IValue> inp
   sample_loss(frame, source, target);
   look_for_scaled(frame, source);
   look_for_imaginary(frame, source, target);
-  if (!is_low_precision(target)) return;
+  if (!is_of_16_bits(target)) return;
   const bool is_floating = c10::isFloatingType(scalar_type(source));
   const bool is_expanded = !is_floating && source->device().is_cpu() && !is_readable(source);
   const int64_t count = is_expanded ? distinct_numbers(source) : source->numel();
@@ -526,7 +518,7 @@ void look_at_running_sum(const Frame& frame, c10::ArrayRef<const c10::IValue> in
     if (!inputs[tensor.index].isTensor()) return;
   const c10::TensorImpl* sum = inputs[op.tensors[0].index].unsafeToTensorImpl();
   const c10::TensorImpl* term = inputs[op.tensors[1].index].unsafeToTensorImpl();
-  if (!is_low_precision(dtype_of(sum))) return;
+  if (!is_of_16_bits(dtype_of(sum))) return;
   const bool is_one = sum->numel() == 1;
   const bool is_small = sum->numel() <= kMostSteps && is_cheap_or_early(frame, sum);
   if (term->numel() != sum->numel() || !(is_small || is_sampled(frame))) return;
@@ -657,7 +649,7 @@ void look_at_loss(const Frame& frame, c10::ArrayRef<const c10::IValue> inputs) {
   if (!is_plain(loss) || loss->numel() != 1 || !loss->requires_grad() || is_leaf(loss)) return;
   const trace::SignatureRecord* signature = frame.signature;
   const uint32_t id = signature->id;
-  const bool is_low = is_low_precision(dtype_of(loss));
+  const bool is_low = is_of_16_bits(dtype_of(loss));
   look_at({loss}, [id, signature, is_low](const std::vector<Numbers>& numbers) {
     const Finite found = scan(numbers[0].dtype, numbers[0].data, 1);
     const int digits = numbers[0].dtype == Dtype::kHalf ? 11 : 8;
@@ -832,7 +824,7 @@ static bool matters(const OpInfo& op, c10::ArrayRef<const c10::IValue> inputs) {
   for (const Argument& tensor : op.tensors) {
     if (!inputs[tensor.index].isTensor()) continue;
     const c10::TensorImpl* impl = inputs[tensor.index].unsafeToTensorImpl();
-    if (is_low_precision(dtype_of(impl))) return true;
+    if (is_of_16_bits(dtype_of(impl))) return true;
   }
   return false;
 }

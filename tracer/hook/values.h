@@ -10,6 +10,8 @@
 namespace dtypecheck {
 namespace tracer {
 
+constexpr double kMask = 1e8;  // what is larger stands for infinity, in a mask
+
 // True where the options ask for all inf and NaN: "check-values", or "check-values=95-100" for
 // every call of these steps besides those that are looked at in any case.
 bool read_value_checks(const char* options);

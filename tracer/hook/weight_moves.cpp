@@ -25,10 +25,9 @@ namespace dtypecheck {
 namespace tracer {
 namespace {
 
-constexpr int kSampled = 32;                    // elements of a weight
-constexpr int kPiecesOfWeight = 4;              // that these lie in
-constexpr size_t kMostWeights = 2048;           // of a process
-constexpr uint32_t kEveryWeightStepUntil = 16;  // and then one step in as many
+constexpr int kSampled = 32;           // elements of a weight
+constexpr int kPiecesOfWeight = 4;     // that these lie in
+constexpr size_t kMostWeights = 2048;  // of a process
 
 using Bits = std::array<uint16_t, kSampled>;
 
@@ -175,7 +174,7 @@ void for_first_tensors(const Frame& frame, c10::ArrayRef<const c10::IValue> inpu
 }
 
 bool looks_at_step(uint32_t step) {
-  return step <= kEveryWeightStepUntil || step % kEveryWeightStepUntil == 0 || is_health_step(step);
+  return step <= kEveryStepUntil || step % kEveryStepUntil == 0 || is_health_step(step);
 }
 
 int count_bits(uint32_t bits) { return __builtin_popcount(bits); }

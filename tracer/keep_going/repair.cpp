@@ -26,10 +26,6 @@ bool is_float(c10::ScalarType type) {
          type == c10::ScalarType::Float || type == c10::ScalarType::Double;
 }
 
-bool is_low(c10::ScalarType type) {
-  return type == c10::ScalarType::Half || type == c10::ScalarType::BFloat16;
-}
-
 bool takes_part(const c10::IValue& value) {
   return value.isTensor() && value.toTensor().defined() &&
          is_float(value.toTensor().scalar_type()) &&
@@ -317,7 +313,8 @@ bool repair_floats(Call& call) {
   const c10::ScalarType dtype = promoted(call);
   if (dtype == c10::ScalarType::Undefined || !call.mix.may_fail()) return false;
   const bool is_enough = call.mix.is_mixed() && call_with(call, dtype);
-  if (!is_enough && !(is_low(dtype) && call_with(call, c10::ScalarType::Float))) return false;
+  if (!is_enough && !(is_of_16_bits(dtype) && call_with(call, c10::ScalarType::Float)))
+    return false;
   return remember(call, is_enough ? dtype : c10::ScalarType::Float);
 }
 
