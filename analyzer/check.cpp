@@ -3,10 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cctype>
 #include <map>
 #include <set>
 #include <tuple>
+
+#include "platform/text.h"
 
 namespace dtypecheck::analyzer {
 
@@ -150,9 +151,8 @@ void add_replacement(Finding& finding, const Place& place, const std::string& ol
 static bool is_plain_name(std::string name) {
   constexpr std::string_view kOfOptional = ".value()";
   if (name.ends_with(kOfOptional)) name.resize(name.size() - kOfOptional.size());
-  return !name.empty() && std::all_of(name.begin(), name.end(), [](unsigned char c) {
-    return std::isalnum(c) != 0 || c == '_' || c == '.';
-  });
+  return !name.empty() && std::all_of(name.begin(), name.end(),
+                                      [](unsigned char c) { return is_of_name(c) || c == '.'; });
 }
 
 // "": none can be written.

@@ -8,6 +8,7 @@
 #include <sstream>
 
 #include "platform/files.h"
+#include "platform/text.h"
 
 namespace dtypecheck::analyzer {
 
@@ -75,8 +76,8 @@ bool is_postfix(const std::string& text) {
     depth -= c == ')' || c == ']' || c == '}';
     const bool is_arrow = c == '-' && i + 1 < text.size() && text[i + 1] == '>';
     i += is_arrow;
-    const bool is_part = is_arrow || std::isalnum(static_cast<unsigned char>(c)) != 0 ||
-                         std::string_view("_.:()[]{}").find(c) != std::string_view::npos;
+    const bool is_part =
+        is_arrow || is_of_name(c) || std::string_view(".:()[]{}").find(c) != std::string_view::npos;
     if (depth == 0 && !is_part) return false;
   }
   return !text.empty() && text.front() != '{';

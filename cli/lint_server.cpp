@@ -20,6 +20,7 @@
 #include "core/dtype_names.h"
 #include "platform/files.h"
 #include "platform/json.h"
+#include "platform/text.h"
 #include "platform/utf8.h"
 #include "platform/version.h"
 #include "reports/formatting.h"
@@ -153,14 +154,10 @@ class Lines {
     size_t at = 0;
     for (int units = 0; at < text.size() && units < character; ++at)
       units += utf16_units(std::string_view(text).substr(at, 1));
-    const auto is_of_name = [&](size_t i) {
-      return i < text.size() &&
-             (isalnum(static_cast<unsigned char>(text[i])) != 0 || text[i] == '_');
-    };
+    const auto is_name = [&](size_t i) { return i < text.size() && is_of_name(text[i]); };
     size_t begin = at, end = at;
-    while (begin > 0 && (is_of_name(begin - 1) || (text[begin - 1] == '.' && is_of_name(begin))))
-      --begin;
-    while (is_of_name(end)) ++end;
+    while (begin > 0 && (is_name(begin - 1) || (text[begin - 1] == '.' && is_name(begin)))) --begin;
+    while (is_name(end)) ++end;
     return text.substr(begin, end - begin);
   }
 

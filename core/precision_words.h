@@ -47,6 +47,13 @@ inline Dtype precision_in(std::string_view value) {
   return Dtype::kUndefined;
 }
 
+// A file of YAML, JSON or TOML, which may have settings.
+inline bool is_configuration(std::string_view path) {
+  const std::size_t dot = path.rfind('.');
+  const std::string_view ending = dot == path.npos ? std::string_view() : path.substr(dot);
+  return ending == ".yaml" || ending == ".yml" || ending == ".json" || ending == ".toml";
+}
+
 // "--full-bf16", "pure_fp16", "precision=16-true": 16-bit weights, and not only arithmetic. So do
 // "--dtype bfloat16" and "--precision bf16" where the weights have 16 bits, and no "--bf16".
 inline bool asks_for_low_weights(std::string_view option) {

@@ -37,9 +37,7 @@ std::vector<AskingFrame> frames_in(std::string_view text) {
   return frames;
 }
 
-bool is_part_of_word(char c) {
-  return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || c == '-';
-}
+bool is_part_of_word(char c) { return is_of_name(c) || c == '-'; }
 
 size_t find_word(std::string_view line, std::string_view word) {
   for (size_t at = line.find(word); at != line.npos; at = line.find(word, at + 1)) {
@@ -128,11 +126,6 @@ std::vector<std::string> configuration_files(const Process& process) {
   for (const AskingFrame& frame : all_asking_frames(process))
     for (const auto& [name, value] : frame.said) add(value);
   return {paths.begin(), paths.end()};
-}
-
-bool is_configuration(std::string_view path) {
-  return path.ends_with(".yaml") || path.ends_with(".yml") || path.ends_with(".json") ||
-         path.ends_with(".toml");
 }
 
 std::string_view last_name(std::string_view name) { return name.substr(name.rfind('.') + 1); }

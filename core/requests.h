@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/precision_words.h"
 #include "core/run.h"
 
 namespace dtypecheck {
@@ -26,8 +27,6 @@ std::vector<std::string> words_of_command(const Process& process);
 
 // Configuration files that the command line or a variable of those frames names, as paths.
 std::vector<std::string> configuration_files(const Process& process);
-
-bool is_configuration(std::string_view path);  // a file of YAML, JSON or TOML
 
 std::string_view last_name(std::string_view name);  // "precision" of "cfg.trainer.precision"
 // "--mixed-precision" and "mixed_precision" are one name.

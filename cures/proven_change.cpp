@@ -11,6 +11,7 @@
 #include "platform/files.h"
 #include "platform/hash.h"
 #include "platform/json.h"
+#include "platform/text.h"
 
 namespace fs = std::filesystem;
 
@@ -20,8 +21,6 @@ namespace {
 using Json = nlohmann::json;
 
 std::string file_in(const std::string& run_folder) { return run_folder + "/cure.json"; }
-
-std::string hash_of(const std::string& text) { return fmt::format("{:016x}", fnv1a(text)); }
 
 bool is_copy_of(const std::string& file, std::string_view copy) {
   constexpr std::string_view kEnd = ".before-cure";
@@ -114,7 +113,7 @@ ProvenChange kept(const Try& tried) {
   for (const Change& part : tried.changes)
     change.parts.push_back({part.text, part.cures, part.finding});
   for (const auto& [file, edits] : by_file(change.edits))
-    change.files.push_back({file, hash_of(read_file(file)), ""});
+    change.files.push_back({file, hash_text(fnv1a(read_file(file))), ""});
   return change;
 }
 
@@ -144,7 +143,7 @@ std::string what_is_written(const ProvenChange& change) {
     if (!file.copy.empty())
       throw InputError(fmt::format("{}: is changed already; undo that with --undo", file.file));
     const std::string text = read_file(file.file);
-    if (hash_of(text) != file.hash)
+    if (hash_text(fnv1a(text)) != file.hash)
       throw InputError(fmt::format(
           "{}: has changed since the cure was tried; record and cure it again", file.file));
     with_edits(change, file.file, text);

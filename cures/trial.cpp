@@ -211,17 +211,14 @@ class Attempt {
 // Numbers with a point or an exponent, and nan and inf: a loss is one, a step's number is none.
 std::vector<double> numbers_in(std::string_view text) {
   std::vector<double> numbers;
-  const auto is_word = [](char c) {
-    return std::isalnum(static_cast<unsigned char>(c)) || c == '_';
-  };
   for (size_t at = 0; at < text.size();) {
-    if (!is_word(text[at]) && text[at] != '-' && text[at] != '.') {
+    if (!is_of_name(text[at]) && text[at] != '-' && text[at] != '.') {
       ++at;
       continue;
     }
     size_t end = at;
     while (end < text.size() &&
-           (is_word(text[end]) || text[end] == '.' || text[end] == '-' || text[end] == '+'))
+           (is_of_name(text[end]) || text[end] == '.' || text[end] == '-' || text[end] == '+'))
       ++end;
     std::string_view word = text.substr(at, end - at);
     while (word.ends_with('.')) word.remove_suffix(1);

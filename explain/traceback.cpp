@@ -38,11 +38,10 @@ static std::string_view function_in(std::string_view tail) {
   const size_t in = tail.find("in ");
   if (in == std::string_view::npos || tail.find_first_not_of(" ,:") != in) return "";
   tail = trimmed(tail.substr(in + 3));
-  const auto is_of_name = [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-           std::string_view("_.<>").find(c) != std::string_view::npos;
+  const auto is_part = [](char c) {
+    return is_of_name(c) || std::string_view(".<>").find(c) != std::string_view::npos;
   };
-  const auto end = std::find_if_not(tail.begin(), tail.end(), is_of_name);
+  const auto end = std::find_if_not(tail.begin(), tail.end(), is_part);
   const bool is_name = end == tail.end() || *end == '(';
   return is_name ? tail.substr(0, static_cast<size_t>(end - tail.begin())) : std::string_view();
 }

@@ -4,6 +4,7 @@
 #include <cctype>
 #include <cerrno>
 #include <cmath>
+#include <cstdio>
 #include <cstdlib>
 #include <string>
 
@@ -43,18 +44,21 @@ std::from_chars_result read_number(const char* begin, const char* end, double& n
 }
 
 std::vector<size_t> places_of_word(std::string_view text, std::string_view word) {
-  const auto is_part = [](char c) {
-    return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_';
-  };
   std::vector<size_t> found;
   if (word.empty()) return found;
   for (size_t at = text.find(word); at != text.npos; at = text.find(word, at + 1)) {
     const size_t end = at + word.size();
-    const bool is_longer = (at > 0 && is_part(text[at - 1]) && is_part(word.front())) ||
-                           (end < text.size() && is_part(text[end]) && is_part(word.back()));
+    const bool is_longer = (at > 0 && is_of_name(text[at - 1]) && is_of_name(word.front())) ||
+                           (end < text.size() && is_of_name(text[end]) && is_of_name(word.back()));
     if (!is_longer) found.push_back(at);
   }
   return found;
+}
+
+std::string hash_text(uint64_t hash) {
+  char text[17];
+  std::snprintf(text, sizeof text, "%016llx", static_cast<unsigned long long>(hash));
+  return text;
 }
 
 bool matches_glob(std::string_view text, std::string_view glob) {

@@ -3,6 +3,8 @@
 
 #include <charconv>
 #include <cstddef>
+#include <cstdint>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -23,10 +25,18 @@ std::from_chars_result read_number(const char* begin, const char* end, Integer& 
   return std::from_chars(begin, end, number);
 }
 
+// A letter, a digit or "_": of a name in a program.
+constexpr bool is_of_name(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
+}
+
 // Where the text has the word, and not as a part of a longer one: "kFloat" is none of "kFloat16".
 std::vector<size_t> places_of_word(std::string_view text, std::string_view word);
 
 // '*' stands for any text, '?' for one character. At most text times glob steps, whatever the glob.
 bool matches_glob(std::string_view text, std::string_view glob);
+
+// A hash of 64 bits (hash.h) in 16 digits.
+std::string hash_text(uint64_t hash);
 
 }  // namespace dtypecheck

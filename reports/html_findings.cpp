@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "platform/printable.h"
+#include "platform/text.h"
 #include "reports/causes.h"
 #include "reports/formatting.h"
 #include "reports/html_parts.h"
@@ -424,7 +425,7 @@ std::string finding_anchor(const Report& report, const Finding& finding) {
 std::string module_link(const std::string& module) {
   std::string link = "#module:";
   for (const char c : printable(module)) {
-    const bool is_plain = std::isalnum(static_cast<unsigned char>(c)) || c == '.' || c == '_';
+    const bool is_plain = is_of_name(c) || c == '.';
     link += is_plain ? std::string(1, c) : fmt::format("%{:02X}", static_cast<unsigned char>(c));
   }
   return link;

@@ -92,8 +92,6 @@ void for_each_line(std::string_view text, const Take& take) {
   }
 }
 
-std::string hash_text(uint64_t hash) { return fmt::format("{:016x}", hash); }
-
 template <typename Number>
 Number number_in(const std::string& text, int base) {
   Number number{};

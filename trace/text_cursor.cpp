@@ -6,14 +6,14 @@
 
 #include "platform/error.h"
 #include "platform/printable.h"
+#include "platform/text.h"
 #include "platform/utf8.h"
 
 namespace dtypecheck {
 namespace {
 
 bool is_bare(char c, std::string_view also) {
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
-         (c != '\0' && also.find(c) != std::string_view::npos);
+  return is_of_name(c) || (c != '\0' && also.find(c) != std::string_view::npos);
 }
 
 // Bytes of the UTF-8 character that starts here and may be shown as it is; 0 when the first byte is

@@ -146,13 +146,12 @@ struct CMakeCommand {
 
 // The command that begins at or after `at`, which moves behind it.
 std::optional<CMakeCommand> next_command(const std::string& text, size_t& at) {
-  const auto is_word = [](unsigned char c) { return std::isalnum(c) != 0 || c == '_'; };
   const size_t open = text.find('(', at);
   if (open == text.npos) return std::nullopt;
   size_t end = open;
   while (end > at && text[end - 1] == ' ') --end;
   size_t begin = end;
-  while (begin > at && is_word(static_cast<unsigned char>(text[begin - 1]))) --begin;
+  while (begin > at && is_of_name(text[begin - 1])) --begin;
   size_t close = open + 1;
   for (int depth = 1; close < text.size(); ++close) {
     depth += (text[close] == '(') - (text[close] == ')');

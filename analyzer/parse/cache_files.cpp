@@ -6,6 +6,7 @@
 #include "platform/error.h"
 #include "platform/files.h"
 #include "platform/hash.h"
+#include "platform/text.h"
 
 namespace fs = std::filesystem;
 
@@ -33,7 +34,7 @@ std::string Stamps::of(const std::string& file) {
 
 std::string content_of(const std::string& file) {
   const auto text = read_file_if_any(file);
-  return text ? fmt::format("{:016x}", fnv1a(*text)) : "";
+  return text ? hash_text(fnv1a(*text)) : "";
 }
 
 }  // namespace dtypecheck::analyzer

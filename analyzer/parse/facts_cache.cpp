@@ -9,6 +9,7 @@
 #include "platform/error.h"
 #include "platform/files.h"
 #include "platform/hash.h"
+#include "platform/text.h"
 
 namespace fs = std::filesystem;
 
@@ -61,7 +62,7 @@ fs::path FactsCache::entry_of(const ParseJob& job) const {
   uint64_t name = fnv1a(job.file, fnv1a(salt_));
   for (const std::string& argument : job.arguments) name = fnv1a_next(argument, name);
   name = fnv1a_next(job.joined, name);
-  return folder_ / fmt::format("{:016x}.facts", name);
+  return folder_ / (hash_text(name) + ".facts");
 }
 
 const std::string& FactsCache::known_content_of(const std::string& file) {
@@ -86,7 +87,7 @@ bool FactsCache::list_holds(const std::string& name) {
 std::string FactsCache::list_of(const std::vector<std::string>& files) {
   std::string text;
   for (const std::string& file : files) text += stamps_.of(file) + "\t" + file + "\n";
-  const std::string name = fmt::format("{:016x}", fnv1a(text));
+  const std::string name = hash_text(fnv1a(text));
   if (lists_.try_emplace(name, true).second) write_file(folder_ / (name + ".headers"), text);
   return name;
 }

@@ -15,6 +15,7 @@
 #include "platform/error.h"
 #include "platform/files.h"
 #include "platform/hash.h"
+#include "platform/text.h"
 
 namespace fs = std::filesystem;
 
@@ -70,7 +71,7 @@ std::string key_of(const std::string& salt, const std::string& text,
     key = fnv1a_next(value == nullptr ? "" : value, key);
   }
   for (const std::string& argument : arguments) key = fnv1a_next(argument, key);
-  return fmt::format("{:016x}", key);
+  return hash_text(key);
 }
 
 // What making one answers: a line each, a word and its value.

@@ -6,6 +6,7 @@
 
 #include "analyzer/project/tree.h"
 #include "platform/files.h"
+#include "platform/text.h"
 
 namespace fs = std::filesystem;
 
@@ -17,10 +18,6 @@ constexpr size_t kMaxNeighbours = 12;
 constexpr size_t kMaxEntries = 20'000;
 constexpr uintmax_t kMaxFile = 1 << 20;
 constexpr uintmax_t kMaxBytes = 64 << 20;
-
-bool is_of_name(char c) {
-  return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
-}
 
 // How many of the functions the text names.
 size_t names_in(std::string_view text, const std::set<std::string>& functions) {

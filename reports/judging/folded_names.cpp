@@ -24,10 +24,8 @@ bool is_number(std::string_view part) {
 }
 
 bool folds(const std::string& name) {
-  return std::all_of(name.begin(), name.end(), [](unsigned char c) {
-    return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' ||
-           c == '.';
-  });
+  return std::all_of(name.begin(), name.end(),
+                     [](unsigned char c) { return is_of_name(c) || c == '.'; });
 }
 
 Parts split(std::string_view text, char separator) {

@@ -12,6 +12,7 @@
 #include "analyzer/check.h"
 #include "analyzer/fixes.h"
 #include "platform/hash.h"
+#include "platform/text.h"
 #include "reports/judging/accepted.h"
 
 namespace fs = std::filesystem;
@@ -71,7 +72,7 @@ void give_ids(reports::Report& report, analyzer::SourceTexts& sources) {
       id = fnv1a_next(part, id);
     }
     const std::string before = finding.id;
-    finding.id = fmt::format("{:016x}", fnv1a(std::to_string(seen[id]++), id));
+    finding.id = hash_text(fnv1a(std::to_string(seen[id]++), id));
     given[before] = finding.id;
   }
   for (Finding& finding : report.findings) {

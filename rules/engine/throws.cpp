@@ -83,8 +83,6 @@ std::optional<Dtype> dtype_in_words(std::string_view first, std::string_view sec
   return parse_dtype_in_words(fmt::format("{} {}", first, second));
 }
 
-bool is_word_character(char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_'; }
-
 std::string kernel_in(std::string_view message) {
   const size_t begin = message.find('"');
   const size_t end = begin == message.npos ? begin : message.find('"', begin + 1);
@@ -117,7 +115,7 @@ std::vector<Dtype> named_dtypes(std::string_view message) {
   std::string_view before;  // the word before, where one space is between: "long int"
   for (size_t begin = 0; begin < message.size();) {
     size_t end = begin;
-    while (end < message.size() && is_word_character(message[end])) ++end;
+    while (end < message.size() && is_of_name(message[end])) ++end;
     const std::string_view word = message.substr(begin, end - begin);
     std::optional<Dtype> dtype = dtype_in_word(word);
     if (message.substr(0, begin).ends_with("complex<"))

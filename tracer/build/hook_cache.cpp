@@ -13,6 +13,7 @@
 #include "platform/files.h"
 #include "platform/hash.h"
 #include "platform/install_paths.h"
+#include "platform/text.h"
 #include "platform/version.h"
 
 namespace fs = std::filesystem;
@@ -54,7 +55,7 @@ static std::string cache_key() {
                       : fnv1a("");
   for (const PrebuiltHook& hook : prebuilt_hooks())
     hash = fnv1a_next(mark_of(hook.path) + hook.libtorch_version, hash);
-  return fmt::format("{}-{:016x}", tool_version(), hash);
+  return fmt::format("{}-{}", tool_version(), hash_text(hash));
 }
 
 static std::string why_not_writable(const fs::path& folder) {
@@ -78,18 +79,19 @@ std::string hook_name(const std::string& libtorch) {
   struct stat info{};
   if (error || ::stat(path.c_str(), &info) != 0) return "";
   const int64_t mtime_ns = int64_t{info.st_mtim.tv_sec} * 1000000000 + info.st_mtim.tv_nsec;
-  return fmt::format("{:016x}", fnv1a(fmt::format("{}:{}:{}", path, info.st_size, mtime_ns)));
+  return hash_text(fnv1a(fmt::format("{}:{}:{}", path, info.st_size, mtime_ns)));
 }
 
 std::string cuda_kernels_name(const HookSources& sources) {
   const uint64_t hash = hash_of_sources(sources, {"kernels", "core", "platform"});
-  return fmt::format("kernels-cuda-{:016x}.so", fnv1a_next(mark_of(sources.library), hash));
+  return "kernels-cuda-" + hash_text(fnv1a_next(mark_of(sources.library), hash)) + ".so";
 }
 
 std::string operators_name(const HookSources& sources, const std::string& libtorch) {
   const uint64_t hash = hash_of_sources(sources, {"kernels"});
-  return fmt::format("operators-{:016x}.so",
-                     fnv1a_next(mark_of(libtorch), fnv1a_next(mark_of(sources.library), hash)));
+  return "operators-" +
+         hash_text(fnv1a_next(mark_of(libtorch), fnv1a_next(mark_of(sources.library), hash))) +
+         ".so";
 }
 
 }  // namespace dtypecheck

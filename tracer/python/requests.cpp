@@ -52,11 +52,7 @@ bool is_named_like_settings(const std::string& name) {
 bool spells_16_bits(const std::string& value) { return precision_in(value) != Dtype::kUndefined; }
 
 bool names_configuration(const std::string& value) {
-  if (value.size() > 512 || value.find('\n') != value.npos) return false;
-  const size_t dot = value.rfind('.');
-  if (dot == value.npos) return false;
-  const std::string ending = value.substr(dot);
-  return ending == ".yaml" || ending == ".yml" || ending == ".json" || ending == ".toml";
+  return value.size() <= 512 && value.find('\n') == value.npos && is_configuration(value);
 }
 
 // What a variable says of a precision, as text; "" where it says nothing.
