@@ -186,6 +186,18 @@ const OpCall* quotient_written(const RunIndex& index, const OpCall& call) {
   return is_division ? made : nullptr;
 }
 
+// A fraction that is copied into an integer tensor, as load_state_dict() does into one that was
+// made of Python's 1: no arithmetic of the function gives it, as it gives a counter among averages.
+bool is_loaded(const RunIndex& index, const OpCall& copy) {
+  const OpCall* made = index.run().call(copy.operands.back().origin);
+  const bool is_computed = made != nullptr &&
+                           !ops::gives_dtype_to_memory(made->op, made->overload) &&
+                           made->site.line.file == copy.site.line.file &&
+                           made->site.line.function == copy.site.line.function;
+  return kIntegral.contains(*copy.result_dtype()) && copy.operands.back().is_floating() &&
+         is_users_own(copy.site) && !is_computed;
+}
+
 void check_quotient(const OpCall& call, const OpCall& division, Findings& out) {
   const Dtype dtype = *call.result_dtype();
   const std::string message =
@@ -262,7 +274,7 @@ std::vector<Cure> moved(const RunIndex& index, const JudgeOptions& options, cons
     // Ids that are written into what a line makes in Float, and asks for no dtype.
     const OpCall* made =
         call.operands.empty() ? nullptr : index.provenance().of(call, call.operands.front()).maker;
-    const bool is_float = propose.is_unasked(made) && made->result_dtype() == Dtype::kFloat;
+    const bool is_float = index.is_unasked(made) && made->result_dtype() == Dtype::kFloat;
     auto widened =
         cures.empty() && is_float ? propose.cast_result(*made, Dtype::kDouble) : std::nullopt;
     if (widened) cures.push_back(*std::move(widened));
@@ -383,18 +395,6 @@ std::string lost_text(const RunIndex& index, const InexactValue& inexact) {
   const OpCall* at = index.run().call(inexact.arrived_at);
   return fmt::format("; it is not known what comes of it{}",
                      at == nullptr ? "" : " behind " + made_by(*at));
-}
-
-// A fraction that is copied into an integer tensor, as load_state_dict() does into one that was
-// made of Python's 1: no arithmetic of the function gives it, as it gives a counter among averages.
-bool is_loaded(const RunIndex& index, const OpCall& copy) {
-  const OpCall* made = index.run().call(copy.operands.back().origin);
-  const bool is_computed = made != nullptr &&
-                           !ops::gives_dtype_to_memory(made->op, made->overload) &&
-                           made->site.line.file == copy.site.line.file &&
-                           made->site.line.function == copy.site.line.function;
-  return kIntegral.contains(*copy.result_dtype()) && copy.operands.back().is_floating() &&
-         is_users_own(copy.site) && !is_computed;
 }
 
 // What a layer of the model is given, or a product inside of one, by a line of the user's own that

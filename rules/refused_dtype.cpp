@@ -284,7 +284,7 @@ std::optional<Words> of_written(const Refusal& refusal, const Judged& judged) {
   };
   // zeros_like() of integers, which no line asks for: what is added up there is no integer.
   const OpCall* made = judged.index.run().call(written->origin);
-  const bool is_unasked = written->dtypes.within(kIntegers) && judged.propose.is_unasked(made);
+  const bool is_unasked = written->dtypes.within(kIntegers) && judged.index.is_unasked(made);
   if (is_unasked) make(made);
   if (call.short_op().ends_with('_')) {
     const bool has_number = std::any_of(call.scalars.begin(), call.scalars.end(),
@@ -568,8 +568,7 @@ bool reads_number(std::string_view line, std::string_view name) {
     const std::string read = fmt::format("{}{}", name, method);
     for (size_t at = line.find(read); at != line.npos; at = line.find(read, at + 1)) {
       const char before = at == 0 ? ' ' : line[at - 1];
-      if (!std::isalnum(static_cast<unsigned char>(before)) && before != '_' && before != '.')
-        return true;
+      if (!is_of_name(before) && before != '.') return true;
     }
   }
   return false;
@@ -609,7 +608,6 @@ Words of_function(const Refusal& refusal, const Judged& judged) {
   const std::string line = judged.propose.line_of(refusal.call);
   if (auto words = of_gradient(refusal, judged)) return *words;
   if (auto words = of_dtype_argument(refusal, judged)) return *words;
-  if (auto words = of_index(refusal, judged)) return *words;
   const bool is_narrow =
       is_named && DtypeSet(refusal.named.front()).within(kLowPrecision | kFloat8);
   Words words{.message = is_named ? fmt::format("a {} tensor is refused in {}",
@@ -702,7 +700,7 @@ std::optional<Words> of_scaled(const Refusal& refusal, const Judged& judged) {
   }
   const auto dtype =
       fault->wanted.contains(Dtype::kBFloat16) ? Dtype::kBFloat16 : fault->wanted.single();
-  if (!dtype || kFloat8.contains(*dtype) || *dtype == Dtype::kFloat8_e8m0fnu) return words;
+  if (!dtype || kFloat8.contains(*dtype)) return words;
   std::vector<const Operand*> all;
   for (const Operand& operand : call.operands) {
     const bool is_alike = (ops::argument_facts(operand.name) & ops::kScale) != 0;
@@ -835,8 +833,9 @@ void check_run(const RunIndex& index, Findings& out) {
         ops::is_python(call.op) && index.is_raised_by_an_op(call.process, call.error);
     if (is_echo || is_reported(call, index, out)) continue;
     const Refusal refusal{index.refused_by_user(call), call.error, named_dtypes(call.error)};
-    if (!index.is_refused_for_dtypes(call) && !of_index(refusal, judged)) continue;
-    const Words words = words_of(refusal, judged);
+    const auto of_number = of_index(refusal, judged);
+    if (!of_number && !index.is_refused_for_dtypes(call)) continue;
+    const Words words = of_number ? *of_number : words_of(refusal, judged);
     out.add(refusal.call, words.message, [&] {
       return Details{.odd = words.odd, .why = words.why, .fix = words.fix, .cures = words.cures};
     });

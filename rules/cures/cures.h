@@ -107,10 +107,6 @@ class CureProposer {
   // An extension's function: its arguments in the one dtype are cast to the other.
   Cure cast_arguments(const OpCall& call, Dtype dtype, const std::string& callee) const;
 
-  // A factory that no line gives a dtype: it makes the default's, or that of what it is like.
-  bool is_unasked(const OpCall* made) const {
-    return made != nullptr && index_.has(*made, ops::kFactory) && made->scalar("dtype") == nullptr;
-  }
   // The maker of the operand is in the same file, and more than this call reads what it made.
   bool is_made_for_more(const OpCall& call, const OpCall* maker) const;
   // A line of the framework called an op of the process.

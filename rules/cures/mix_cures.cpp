@@ -321,7 +321,7 @@ class MixCures {
                           (mix_.odd.dtype == Dtype::kDouble &&
                            !index_.has_parameters_in(call_.process, Dtype::kFloat));
     const bool is_by_default = made && mix_.other.dtype == Dtype::kFloat && is_meant &&
-                               maker->scalar("dtype") == nullptr && maker->operands.empty() &&
+                               index_.is_unasked(maker) && maker->operands.empty() &&
                                !was_lowered_by_autocast(mix_.odd) &&
                                call_.autocast.region_for(call_.device_type()) == nullptr;
     if (is_by_default) add(*made);

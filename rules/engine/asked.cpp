@@ -45,8 +45,6 @@ std::string_view without_comment(std::string_view line) {
   return trimmed(line);
 }
 
-bool is_in_name(char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_'; }
-
 // The bracket that this one closes, or that closes it; npos where the text has none.
 size_t opening_of(std::string_view text, size_t closing) {
   int depth = 0;
@@ -73,7 +71,7 @@ size_t begin_of_chain(std::string_view text, size_t end) {
       const size_t opening = opening_of(text, end - 1);
       if (opening == text.npos) return end;
       end = opening;
-    } else if (is_in_name(last) || last == '.') {
+    } else if (is_of_name(last) || last == '.') {
       --end;
     } else {
       return end;
@@ -464,9 +462,7 @@ std::optional<Asked> who_asked(const RunIndex& index, const JudgeOptions& option
   const Provenance provenance = index.provenance().of(reader, operand);
   if (provenance.maker == nullptr) return std::nullopt;
   Asker asker(index, options, reader, *dtype, root_module(operand.parameter));
-  const bool is_default =
-      index.has(*provenance.maker, ops::kFactory) && provenance.maker->scalar("dtype") == nullptr;
-  if (is_default) {
+  if (index.is_unasked(provenance.maker)) {
     if (auto found = asker.of_default()) return found;
   }
   return asker.of_maker(*provenance.maker);

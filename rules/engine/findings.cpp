@@ -51,7 +51,7 @@ void give_ids(std::vector<Finding>& findings, const Run& run) {
   for (Finding& finding : findings) {
     const uint64_t hash = place_hash(finding, run);
     const int nth = ++seen[hash];
-    finding.id = nth == 1 ? fmt::format("{:016x}", hash) : fmt::format("{:016x}-{}", hash, nth);
+    finding.id = hash_text(hash) + (nth == 1 ? "" : fmt::format("-{}", nth));
   }
 }
 
@@ -335,6 +335,7 @@ void Findings::link_repairs() {
   for (const OpCall& call : run_.calls)
     if (call.follows != kNoOpCall && call.parent != kNoOpCall)
       followed.try_emplace(outermost_of(run_, call), call.follows);
+  std::vector<Link> first;  // before what its own rule holds for a cause
   for (size_t i = 0; i < findings_.size(); ++i) {
     const OpCall* call = run_.call(findings_[i].call);
     if (call == nullptr) continue;
@@ -343,10 +344,11 @@ void Findings::link_repairs() {
     for (const Rule* rule : all_rules()) {
       if (call->follows != kNoOpCall)
         links_.push_back({i, about_call(rule, call->follows)});
-      else if (beside != followed.end())  // and before what its own rule holds for a cause
-        links_.insert(links_.begin(), {i, about_call(rule, beside->second)});
+      else if (beside != followed.end())
+        first.push_back({i, about_call(rule, beside->second)});
     }
   }
+  links_.insert(links_.begin(), first.rbegin(), first.rend());
 }
 
 // The first link that leads somewhere wins.

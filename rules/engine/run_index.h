@@ -98,6 +98,10 @@ class RunIndex {
   // Of the parameters below the module that were read: of those that are trained, where some are.
   DtypeSet dtypes_in(uint32_t process, std::string_view module) const;
   bool has_parameters_in(uint32_t process, Dtype dtype) const;
+  // A factory that no line gives a dtype: it makes the default's, or that of what it is like.
+  bool is_unasked(const OpCall* made) const {
+    return made != nullptr && has(*made, ops::kFactory) && made->scalar("dtype") == nullptr;
+  }
   // The first call that read the parameter in Float; kNoOpCall where none did.
   OpCallId first_read_in_float(uint32_t process, const std::string& parameter) const;
 
