@@ -712,11 +712,9 @@ static DigestedProcess whole(const std::vector<DigestedProcess>& processes,
   return put_together(ranks);
 }
 
-// What a recurrent layer of oneDNN keeps for its backward pass is memory that it does not write in
-// full: the last that the one is given.
 static void leave_out_workspaces(DigestedProcess& process) {
   for (const DigestedCall& call : process.calls)
-    if (call.op == "aten::mkldnn_rnn_layer_backward" && !call.operands.empty() &&
+    if ((ops::facts_of(call.op) & ops::kGivenWorkspace) != 0 && !call.operands.empty() &&
         call.operands.back() != 0)
       process.digests[call.operands.back() - 1].is_unknown = true;
 }

@@ -50,6 +50,8 @@ enum Fact : uint64_t {
   // Gives vectors that are as right with another sign, or turned: no two kernels need agree.
   kAnyBasis = 1ull << 32,
   kDraws = 1ull << 33,  // random numbers: other ones in another dtype, and so does what draws next
+  // Its last operand is memory that the forward pass kept for it, and did not write in full.
+  kGivenWorkspace = 1ull << 34,
 };
 
 constexpr uint64_t kPassesOn = kView | kCopy;  // the same values, in the same dtype
