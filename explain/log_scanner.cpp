@@ -81,10 +81,6 @@ static void require_text(std::string_view start) {
   }
 }
 
-// What starts a training, as people type it and as logs repeat it.
-static constexpr std::string_view kLaunchers[] = {"python ", "python3 ", "torchrun ", "deepspeed ",
-                                                  "accelerate launch "};
-
 static std::map<std::string_view, std::vector<size_t>> anchors() {
   std::map<std::string_view, std::vector<size_t>> anchors;
   for (size_t i = 0; i < messages().size(); ++i) {
@@ -236,8 +232,7 @@ void LogScanner::look_for_command(std::string_view line) {
       std::any_of(std::begin(kLaunchers), std::end(kLaunchers),
                   [&](std::string_view word) { return command.starts_with(word); });
   const bool is_plain = std::all_of(command.begin(), command.end(), [](char c) {
-    return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
-           std::string_view(" _-./=:,+@%").find(c) != std::string_view::npos;
+    return is_of_name(c) || std::string_view(" -./=:,+@%").find(c) != std::string_view::npos;
   });
   const bool has_program = command.find(".py") != std::string_view::npos ||
                            command.find(" -m ") != std::string_view::npos;

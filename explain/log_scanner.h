@@ -16,6 +16,15 @@
 
 namespace dtypecheck::explain {
 
+// What starts a training, as people type it and as logs repeat it.
+inline constexpr std::string_view kLaunchers[] = {
+    "python ",
+    "python3 ",
+#define LAUNCHER(program, start) start,
+#include "platform/launchers.inc"
+#undef LAUNCHER
+};
+
 // One distinct message of the log.
 struct Sighting {
   size_t message = 0;    // index into messages()

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "explain/log_scanner.h"
 #include "explain/normal_text.h"
 #include "explain/traceback.h"
 #include "platform/text.h"
@@ -171,11 +172,9 @@ bool is_command(std::string_view line) {
   for (std::string_view prompt : {"$ ", "!", "+ ", "> ", "# "}) {
     if (line.starts_with(prompt)) line = trimmed(line.substr(prompt.size()));
   }
-  for (std::string_view word : {"python ", "python3 ", "torchrun ", "deepspeed ",
-                                "accelerate launch ", "CUDA_VISIBLE_DEVICES=", "pip install"}) {
-    if (line.starts_with(word)) return true;
-  }
-  return line.starts_with("--");
+  const auto begins = [&](std::string_view word) { return line.starts_with(word); };
+  return std::any_of(std::begin(kLaunchers), std::end(kLaunchers), begins) ||
+         begins("CUDA_VISIBLE_DEVICES=") || begins("pip install") || begins("--");
 }
 
 bool is_configuration(std::string_view line) {

@@ -131,7 +131,11 @@ static bool is_started_for_libtorch(const std::string& word) {
         name.find_first_not_of("0123456789.", std::strlen(python)) == name.npos)
       return true;
   }
-  return name == "torchrun" || name == "accelerate" || name == "deepspeed";
+#define LAUNCHER(program, start) \
+  if (name == program) return true;
+#include "platform/launchers.inc"
+#undef LAUNCHER
+  return false;
 }
 
 static std::string first_line_of(const std::string& path) {

@@ -6,6 +6,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "core/installed.h"
+
 namespace dtypecheck {
 namespace tracer {
 namespace native {
@@ -39,8 +41,8 @@ struct Lookup {
 
 // By pip or with Python, or made by torch.compile.
 bool is_installed(const char* path) {
-  return strstr(path, "-packages/") != nullptr || strstr(path, "/lib-dynload/") != nullptr ||
-         strstr(path, "torchinductor") != nullptr;
+  return dtypecheck::is_installed(std::string_view(path)) ||
+         strstr(path, "/lib-dynload/") != nullptr || strstr(path, "torchinductor") != nullptr;
 }
 
 // The name of the program itself is empty, unless the loader was started by hand.

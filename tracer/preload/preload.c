@@ -172,8 +172,11 @@ static int brings_us(char* const env[]) {
 }
 
 static int names_python(const char* word) {
-  return strstr(word, "python") || strstr(word, "torchrun") || strstr(word, "accelerate") ||
-         strstr(word, "deepspeed");
+#define LAUNCHER(program, start) \
+  if (strstr(word, program)) return 1;
+#include "platform/launchers.inc"
+#undef LAUNCHER
+  return strstr(word, "python") != NULL;
 }
 
 /* ldconfig, uname and gcc, which libraries start: the system's programs run no op, unless they are
