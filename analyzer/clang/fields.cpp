@@ -327,10 +327,33 @@ namespace {
 class FieldWrites : public Watcher {
  public:
   using Watcher::Watcher;
-  void expr(const Expr* one) override;
-  void write(const Expr* to, int symbol) override;
+  void write(const Expr* site, int symbol) override {
+    if (!sites_->contains(stripped(site))) return;
+    written_.push_back({stripped(site), symbol, dtypes_.fact_of(symbol)});
+  }
+
+  void expr(const Expr* one) override {
+    const auto* list = dyn_cast<InitListExpr>(one);
+    if (list == nullptr) return;
+    for (const Expr* init : list->inits()) initialize(init);
+  }
+
   // Of those in `sites`, whoever calls the function.
-  void find(Walk& walk, const FunctionDecl* function, const Sites& sites);
+  void find(Walk& walk, const FunctionDecl* function, const Sites& sites) {
+    sites_ = &sites;
+    written_.clear();
+    walk.enter(function, Callers::kUnseen);
+    if (const auto* made = dyn_cast<CXXConstructorDecl>(function)) initialize_fields(walk, made);
+    walk.run_body(function->getBody(), nullptr);
+    std::set<const Expr*> known;
+    for (const Written& written : written_) {
+      known.insert(written.site);
+      facts_.field_writes.push_back({sites.at(written.site), at_exit(written)});
+    }
+    for (const auto& [site, field] : sites) {
+      if (walk.is_cut() || !known.contains(site)) facts_.field_writes.push_back({field, {}});
+    }
+  }
 
  private:
   struct Written {
@@ -338,70 +361,39 @@ class FieldWrites : public Watcher {
     int symbol;
     TensorFact fact;
   };
-  void initialize_fields(Walk& walk, const CXXConstructorDecl* constructor);
-  int initialize(const Expr* init);
-  TensorFact at_exit(const Written& written) const;
+  int initialize(const Expr* init) {
+    if (!sites_->contains(init)) return -1;
+    const Expr* bare = stripped(init);
+    const bool is_dtype = holds_dtype(bare->getType()) || holds_dtype(init->getType());
+    int symbol = is_dtype ? dtypes_.dtype(init) : dtypes_.tensor(init);
+    if (symbol < 0) symbol = dtypes_.make(TensorSource::kOther, kAnyDtype);
+    written_.push_back({init, symbol, dtypes_.fact_of(symbol)});
+    return symbol;
+  }
+
+  void initialize_fields(Walk& walk, const CXXConstructorDecl* constructor) {
+    for (const CXXCtorInitializer* init : constructor->inits()) {
+      if (!init->isWritten()) continue;
+      walk.expr(init->getInit());
+      const int symbol = init->isAnyMemberInitializer() ? initialize(init->getInit()) : -1;
+      if (symbol >= 0) dtypes_.state.bind({nullptr, init->getAnyMember()}, symbol);
+    }
+  }
+
+  // A check that stands behind the write is one of what was written: w_ = w; TORCH_CHECK(…w…).
+  TensorFact at_exit(const Written& written) const {
+    TensorFact fact = written.fact;
+    const State& exit = dtypes_.state;
+    if (exit.dead || !exit.knows(written.symbol)) return fact;
+    const DtypeSet both = fact.dtypes & exit.dtypes(written.symbol);
+    if (!both.empty()) fact.dtypes = both;
+    fact.looked_at = fact.looked_at || exit.looked_at(written.symbol);
+    return fact;
+  }
 
   const Sites* sites_ = nullptr;
   std::vector<Written> written_;
 };
-
-void FieldWrites::write(const Expr* site, int symbol) {
-  if (!sites_->contains(stripped(site))) return;
-  written_.push_back({stripped(site), symbol, dtypes_.fact_of(symbol)});
-}
-
-void FieldWrites::expr(const Expr* one) {
-  const auto* list = dyn_cast<InitListExpr>(one);
-  if (list == nullptr) return;
-  for (const Expr* init : list->inits()) initialize(init);
-}
-
-int FieldWrites::initialize(const Expr* init) {
-  if (!sites_->contains(init)) return -1;
-  const Expr* bare = stripped(init);
-  const bool is_dtype = holds_dtype(bare->getType()) || holds_dtype(init->getType());
-  int symbol = is_dtype ? dtypes_.dtype(init) : dtypes_.tensor(init);
-  if (symbol < 0) symbol = dtypes_.make(TensorSource::kOther, kAnyDtype);
-  written_.push_back({init, symbol, dtypes_.fact_of(symbol)});
-  return symbol;
-}
-
-void FieldWrites::initialize_fields(Walk& walk, const CXXConstructorDecl* constructor) {
-  for (const CXXCtorInitializer* init : constructor->inits()) {
-    if (!init->isWritten()) continue;
-    walk.expr(init->getInit());
-    const int symbol = init->isAnyMemberInitializer() ? initialize(init->getInit()) : -1;
-    if (symbol >= 0) dtypes_.state.bind({nullptr, init->getAnyMember()}, symbol);
-  }
-}
-
-// A check that stands behind the write is one of what was written: w_ = w; TORCH_CHECK(…w…).
-TensorFact FieldWrites::at_exit(const Written& written) const {
-  TensorFact fact = written.fact;
-  const State& exit = dtypes_.state;
-  if (exit.dead || !exit.knows(written.symbol)) return fact;
-  const DtypeSet both = fact.dtypes & exit.dtypes(written.symbol);
-  if (!both.empty()) fact.dtypes = both;
-  fact.looked_at = fact.looked_at || exit.looked_at(written.symbol);
-  return fact;
-}
-
-void FieldWrites::find(Walk& walk, const FunctionDecl* function, const Sites& sites) {
-  sites_ = &sites;
-  written_.clear();
-  walk.enter(function, Callers::kUnseen);
-  if (const auto* made = dyn_cast<CXXConstructorDecl>(function)) initialize_fields(walk, made);
-  walk.run_body(function->getBody(), nullptr);
-  std::set<const Expr*> known;
-  for (const Written& written : written_) {
-    known.insert(written.site);
-    facts_.field_writes.push_back({sites.at(written.site), at_exit(written)});
-  }
-  for (const auto& [site, field] : sites) {
-    if (walk.is_cut() || !known.contains(site)) facts_.field_writes.push_back({field, {}});
-  }
-}
 
 }  // namespace
 

@@ -1,6 +1,7 @@
 // layers.cpp: what LibTorch's own modules are given, and make of it.
+#include <llvm/ADT/StringSwitch.h>
+
 #include "analyzer/clang/functions.h"
-#include "analyzer/clang/module_calls.h"
 #include "analyzer/clang/walk.h"
 
 namespace dtypecheck::analyzer {
@@ -8,6 +9,69 @@ namespace dtypecheck::analyzer {
 using namespace clang;
 
 namespace {
+
+// What a module of torch::nn calls with its input and its weight; "": it is none of these.
+llvm::StringRef op_of_module(llvm::StringRef name) {
+  return llvm::StringSwitch<llvm::StringRef>(name)
+      .Cases("LinearImpl", "LSTMCellImpl", "GRUCellImpl", "RNNCellImpl", "linear")
+      .Cases("MultiheadAttentionImpl", "TransformerEncoderLayerImpl", "TransformerDecoderLayerImpl",
+             "linear")
+      .Cases("TransformerEncoderImpl", "TransformerDecoderImpl", "TransformerImpl", "linear")
+      .Case("Conv1dImpl", "conv1d")
+      .Case("Conv2dImpl", "conv2d")
+      .Case("Conv3dImpl", "conv3d")
+      .Case("ConvTranspose1dImpl", "conv_transpose1d")
+      .Case("ConvTranspose2dImpl", "conv_transpose2d")
+      .Case("ConvTranspose3dImpl", "conv_transpose3d")
+      .Case("LayerNormImpl", "layer_norm")
+      .Case("GroupNormImpl", "group_norm")
+      .Cases("BatchNorm1dImpl", "BatchNorm2dImpl", "BatchNorm3dImpl", "batch_norm")
+      .Case("EmbeddingImpl", "embedding")
+      .Case("BilinearImpl", "bilinear")
+      .Default("");
+}
+
+// So many tensors at its front meet its weights.
+unsigned inputs_of_module(llvm::StringRef name) {
+  return llvm::StringSwitch<unsigned>(name)
+      .Case("MultiheadAttentionImpl", 3)
+      .Cases("BilinearImpl", "TransformerDecoderLayerImpl", "TransformerDecoderImpl",
+             "TransformerImpl", 2)
+      .Default(1);
+}
+
+// What it calls with its input, a hidden state and weights.
+llvm::StringRef op_of_recurrent(llvm::StringRef name) {
+  return llvm::StringSwitch<llvm::StringRef>(name)
+      .Case("LSTMImpl", "lstm")
+      .Case("GRUImpl", "gru")
+      .Case("RNNImpl", "rnn_tanh")
+      .Default("");
+}
+
+// What it calls with what a model gave and what it should have given.
+llvm::StringRef op_of_loss(llvm::StringRef name) {
+  return llvm::StringSwitch<llvm::StringRef>(name)
+      .Case("BCELossImpl", "binary_cross_entropy")
+      .Case("BCEWithLogitsLossImpl", "binary_cross_entropy_with_logits")
+      .Case("CrossEntropyLossImpl", "cross_entropy_loss")
+      .Case("HuberLossImpl", "huber_loss")
+      .Case("KLDivLossImpl", "kl_div")
+      .Case("L1LossImpl", "l1_loss")
+      .Case("MSELossImpl", "mse_loss")
+      .Case("NLLLossImpl", "nll_loss")
+      .Case("SmoothL1LossImpl", "smooth_l1_loss")
+      .Default("");
+}
+
+// It has no parameters, and gives back what it is given, as far as the dtype goes.
+bool keeps_dtype(llvm::StringRef name) {
+  return name.contains("Dropout") || name.contains("Pool") || name.contains("ReLU") ||
+         name.contains("Pad") || name.contains("latten") || name.contains("Shuffle") ||
+         name.contains("Softmax") || name.contains("Sigmoid") || name.contains("Tanh") ||
+         name == "IdentityImpl" || name == "ELUImpl" || name == "SELUImpl" || name == "GELUImpl" ||
+         name == "SiLUImpl" || name == "UpsampleImpl" || name == "SoftplusImpl";
+}
 
 // Looks for what a Sequential is made of: where it is made, assigned, given layers, or given to a
 // function that does, in this order.

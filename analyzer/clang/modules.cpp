@@ -1,5 +1,4 @@
 // modules.cpp: the dtype of modules' parameters.
-#include "analyzer/clang/module_calls.h"
 #include "analyzer/clang/walk.h"
 
 namespace dtypecheck::analyzer {
@@ -36,6 +35,59 @@ bool is_empty_holder(const Expr* expr) {
 }
 
 }  // namespace
+
+const Expr* module_that_runs(const CallExpr* call) {
+  const auto* op = dyn_cast<CXXOperatorCallExpr>(call);
+  if (op != nullptr && op->getOperator() == OO_Call &&
+      is_module_or_holder(op->getArg(0)->getType())) {
+    return op->getArg(0);
+  }
+  const auto member = member_call(call);
+  const bool runs = member && member->name == "forward" &&
+                    (is_module(member->base->getType()) || is_any_module(member->base->getType()));
+  return runs ? member->base : nullptr;
+}
+
+const CXXMethodDecl* forward_of(const CXXRecordDecl* record) {
+  const CXXMethodDecl* forward = nullptr;
+  for (const CXXMethodDecl* method : record->methods()) {
+    if (forward == nullptr && name_of(method->getDeclName()) == "forward") forward = method;
+  }
+  return forward;
+}
+
+// Square::apply(x, w) of a custom autograd function, whose forward() is given a context before
+// these.
+static const FunctionDecl* forward_of_apply(const FunctionDecl* callee) {
+  const auto* method = dyn_cast_or_null<CXXMethodDecl>(callee);
+  const auto* base =
+      method == nullptr ? nullptr : dyn_cast<ClassTemplateSpecializationDecl>(method->getParent());
+  if (base == nullptr || name_of(callee->getDeclName()) != "apply" || !is_libtorchs(callee) ||
+      base->getTemplateArgs().size() == 0 || base->getName() != "Function" ||
+      base->getTemplateArgs()[0].getKind() != TemplateArgument::Type)
+    return nullptr;
+  const CXXRecordDecl* own = base->getTemplateArgs()[0].getAsType()->getAsCXXRecordDecl();
+  if (own == nullptr || !own->hasDefinition()) return nullptr;
+  return forward_of(own);
+}
+
+// net(x) on a holder is its operator(), a template of LibTorch's,
+// and what runs is forward() of the module that it holds.
+const FunctionDecl* called_by(const CallExpr* call) {
+  const FunctionDecl* callee = call->getDirectCallee();
+  const Expr* module = isa<CXXOperatorCallExpr>(call) ? module_that_runs(call) : nullptr;
+  const CXXRecordDecl* record = module == nullptr ? nullptr : held_module(module->getType());
+  const CXXMethodDecl* run =
+      record == nullptr || !record->hasDefinition() ? nullptr : forward_of(record);
+  if (run != nullptr) callee = run;
+  if (const FunctionDecl* forward = forward_of_apply(callee)) callee = forward;
+  return callee;
+}
+
+std::string without_arrow(std::string name) {
+  while (llvm::StringRef(name).ends_with("->")) name.resize(name.size() - 2);
+  return name;
+}
 
 // A cast of a module is one of what it registered of floating numbers, too. -1: to what is not
 // known.

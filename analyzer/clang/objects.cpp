@@ -1,6 +1,5 @@
 // objects.cpp: the part of the walk that makes objects: a constructor is walked through in the
 // state of what makes the object, and its fields hold what it says.
-#include "analyzer/clang/module_calls.h"
 #include "analyzer/clang/walk.h"
 
 namespace dtypecheck::analyzer {

@@ -12,6 +12,26 @@ namespace dtypecheck::analyzer {
 
 class Walk;
 
+// A class, the constructor that makes an object of it, and what that is given.
+struct Making {
+  const clang::CXXRecordDecl* record;
+  const clang::CXXConstructorDecl* constructor;  // null: not known which
+  llvm::ArrayRef<const clang::Expr*> given;
+};
+
+// Net(a), std::make_shared<Net>(a), new Net(a), register_module("net", Net(a)), and a holder's
+// constructor, which gives its arguments to that of what it holds.
+std::optional<Making> making_of(const clang::Expr* expr);
+
+// The module that a call runs: net->forward(x), net(x). Null: none.
+const clang::Expr* module_that_runs(const clang::CallExpr* call);
+const clang::CXXMethodDecl* forward_of(const clang::CXXRecordDecl* module);
+// The function that a call ends in.
+const clang::FunctionDecl* called_by(const clang::CallExpr* call);
+
+// net, of net->
+std::string without_arrow(std::string name);
+
 // They are led into further functions, which they have the walk go through.
 class WalkPart {
  public:

@@ -7,7 +7,6 @@
 
 #include "analyzer/clang/assume.h"
 #include "analyzer/clang/functions.h"
-#include "analyzer/clang/module_calls.h"
 
 namespace dtypecheck::analyzer {
 

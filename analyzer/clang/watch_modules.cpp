@@ -2,7 +2,7 @@
 // program, of a class of the program's own, and those of this file where a caller elsewhere has
 // what they are given. And what an optimizer will step.
 #include "analyzer/clang/functions.h"
-#include "analyzer/clang/module_calls.h"
+#include "analyzer/clang/parts.h"
 #include "analyzer/clang/watcher.h"
 
 namespace dtypecheck::analyzer {
