@@ -54,8 +54,9 @@ class Searcher {
     if (!program_.build.empty()) out_.impossible = why_not_built(program_);
     if (!out_.impossible.empty()) return std::move(out_);
     // A run with its values looked at tells where a NaN began.
-    bool has_nan = false;
+    bool has_nan = false, is_right = !findings_.empty();
     for (const Finding& finding : findings_) {
+      is_right &= finding.severity < Severity::kWarning || costs_only(finding);
       if (finding.severity < Severity::kError) continue;
       is_refused_ |= is_refusal(root_.run(), finding);
       has_nan |= finding.rule == rules::non_finite_loss.doc.id;
@@ -64,6 +65,8 @@ class Searcher {
     const bool is_compiled = was_compiled();
     if (is_refused_ || has_nan) {
       if (auto repaired = repair_run(is_compiled)) from.trial = std::move(repaired);
+    } else if (is_right) {  // what it prints is to stay
+      repair_run(is_compiled);
     }
     if (out_.is_interrupted || !out_.impossible.empty()) return std::move(out_);
     settings_ = settings_of(program_, root_.run());
@@ -199,7 +202,10 @@ class Searcher {
       if (!is_chosen()) is_proven |= solve_one(partials, depth);
     };
     const Candidates known(root_.run(), findings_, settings_, judge_.trained());
+    std::set<const Cure*> other_numbers;  // at all lines alike; at one of them it would be the same
     for (const Candidate& candidate : known.of(node, goal)) {
+      const Cure* first = candidate.parts.empty() ? nullptr : candidate.parts.front().second;
+      if (other_numbers.contains(first)) continue;
       if (is_over() || is_chosen() || partials.size() >= kMaxPartials) break;
       // What is begun well is gone on with before a kind of change that nobody would choose first.
       const int last = std::exchange(rank, candidate.rank);
@@ -207,6 +213,7 @@ class Searcher {
       if (is_over() || is_chosen()) break;
       Attempted tried = attempt(node, goal, candidate);
       if (out_.is_interrupted) return false;
+      if (tried.judged.reason == Reason::kNumbers && first != nullptr) other_numbers.insert(first);
       if (tried.judged.verdict == Verdict::kProven) {
         is_proven = true;
         if (depth > 0) shorten(node, goal, tried.node);
