@@ -27,6 +27,11 @@ Gradients gradients_in(const Names& names, uint32_t step) {
   return gradients;
 }
 
+// Else one keeps them under other names, or ended before its optimizer.
+bool have_common(const Gradients& a, const Gradients& b) {
+  return std::any_of(a.begin(), a.end(), [&](const auto& own) { return b.contains(own.first); });
+}
+
 double largest(const Side& side, const Gradients& gradients) {
   double most = 0;
   for (const auto& [name, index] : gradients)
@@ -113,7 +118,7 @@ std::optional<Divergence> gradient_apart(const Side& a, const Side& b, const Ali
                                          const Comparison& comparison) {
   for (const uint32_t step : comparison.steps) {
     const Gradients of_a = gradients_in(names.first, step), of_b = gradients_in(names.second, step);
-    if (of_a.empty() || of_b.empty()) continue;
+    if (!have_common(of_a, of_b)) continue;
     if (is_apart_before(comparison, step)) return std::nullopt;
     const Gradients apart = far_apart(a, of_a, b, of_b, far);
     const Gradients only_a = only_in(a, of_a, b, of_b), only_b = only_in(b, of_b, a, of_a);

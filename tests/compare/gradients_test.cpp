@@ -91,6 +91,7 @@ TEST_CASE("no gradient is told that is near, next to nothing, zero, or behind so
   CHECK(
       compared(run_of(2, {{"net.a", 1}, {"net.b", 0}}), run_of(1, {{"net.a", 1}})).places.empty());
   CHECK(compared(run, run_of(1, {})).places.empty());  // it stopped before its optimizer
+  CHECK(compared(run, run_of(1, {{"net.flat", 1}})).places.empty());  // under another name
   for (const Divergence& place : compared(run, run_of(1, {{"net.a", 1}}, /*result=*/1.5)).places)
     CHECK(place.cause != Cause::kGradient);
 }

@@ -371,6 +371,12 @@ class FlatParameters(TracedTest):
         self.assert_agree(self.compared(("shared",), ("flat", "shared")), 7)
         self.assert_agree(self.compared(("shared", "frozen"), ("flat", "original", "shared", "frozen")), 5)
 
+    def test_a_torch_without_a_field(self):
+        result = self.compared([], ("flat", "nested", "older"))
+        self.assertEqual(result["places"], [])
+        self.assertNotIn("weights", [named["of"] for named in result["named"]])
+        self.assertGreater(result["op_calls"]["agree"], 10)
+
     def test_two_ranks_of_another_kind(self):
         for before, after in ((("fsdp",), ("flat",)), (("halves",), ("flat", "original", "nested")),
                               (("flat",), ("flat", "original", "nested"))):

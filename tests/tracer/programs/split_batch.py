@@ -1,5 +1,6 @@
 """Two steps on a batch of eight: in one process, or the halves in two ranks of DDP, "fsdp" in FSDP2, whose gradients "bf16" sums in BFloat16;
 "flat" in FullyShardedDataParallel, with "original" parameters, layer by layer with "nested", in the strategy of the word in capital letters;
+"older" lacks a field of that;
 "shared" has two layers more with one weight, and "frozen" a first layer without gradients.
 "layers": all of it in both, which have parts of the layers. "sum" sums the loss where it is a mean, "slope" changes an op and "epsilon" the
 optimizer's, "low" has the first rank compute the last layer in BFloat16, and "said" prints the loss. "reduced" and "functional" scale what
@@ -69,6 +70,9 @@ def main():
     if world > 1:
         dist.init_process_group("gloo")
         net = divided(model)
+    for module in net.modules() if "older" in sys.argv else ():
+        if getattr(module, "_handle", None):
+            del module._handle.flat_param._shard_param_infos
     if world > 1 and "layers" not in sys.argv:
         x, y = x.chunk(2)[dist.get_rank()], y.chunk(2)[dist.get_rank()]
     optimizer = torch.optim.AdamW(net.parameters(), lr=1e-2, eps=1e-3 if "epsilon" in sys.argv else 1e-8)
