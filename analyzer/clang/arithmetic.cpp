@@ -5,6 +5,7 @@
 
 #include <clang/Basic/SourceManager.h>
 #include <clang/Lex/Lexer.h>
+#include <llvm/Support/SaveAndRestore.h>
 
 #include <cmath>
 #include <map>
@@ -14,7 +15,6 @@
 #include "analyzer/clang/file_facts.h"
 #include "analyzer/clang/functions.h"
 #include "analyzer/clang/visitor.h"
-#include "analyzer/clang/walk.h"
 
 namespace dtypecheck::analyzer {
 
@@ -189,18 +189,9 @@ class Arithmetic : public Visitor {
   }
 
   bool TraverseDecl(Decl* decl) override {
-    const auto* function = dyn_cast_or_null<FunctionDecl>(decl);
-    if (function == nullptr || !is_of_project(context_, decl->getLocation())) {
-      return Visitor::TraverseDecl(decl);
-    }
-    std::string outer = function->getNameAsString();
-    std::swap(function_, outer);
-    std::vector<Loop> loops;
-    std::swap(loops_, loops);
-    const bool go_on = Visitor::TraverseDecl(decl);
-    std::swap(loops_, loops);
-    std::swap(function_, outer);
-    return go_on;
+    if (!isa_and_nonnull<FunctionDecl>(decl)) return Visitor::TraverseDecl(decl);
+    const llvm::SaveAndRestore outside(loops_, std::vector<Loop>());
+    return Visitor::TraverseDecl(decl);
   }
   bool TraverseForStmt(ForStmt* stmt) override {
     std::set<const Decl*> variables = mentioned(stmt->getInc());
@@ -554,7 +545,6 @@ class Arithmetic : public Visitor {
   }
 
   SourceFacts& facts_;
-  std::string function_;
   std::vector<Loop> loops_;
   std::map<const FunctionDecl*, std::set<unsigned>> adds_to_;
   std::map<Place, size_t> sums_, numbers_, bit_casts_;

@@ -11,7 +11,6 @@
 #include "analyzer/clang/file_facts.h"
 #include "analyzer/clang/functions.h"
 #include "analyzer/clang/visitor.h"
-#include "analyzer/clang/walk.h"
 
 namespace dtypecheck::analyzer {
 

@@ -1,7 +1,6 @@
 // dtype_tables.cpp: a dtype beside a name of one, in what maps one to the other: a case of a
 // switch, a pair of a map, a comparison with a text.
 #include <llvm/ADT/StringExtras.h>
-#include <llvm/Support/SaveAndRestore.h>
 
 #include <set>
 
@@ -95,13 +94,6 @@ const Expr* value_of(const Stmt* stmt) {
 class Tables : public Visitor {
  public:
   Tables(const ASTContext& context, SourceFacts& facts) : Visitor(context), facts_(facts) {}
-
-  bool TraverseDecl(Decl* decl) override {
-    const auto* function = dyn_cast_or_null<FunctionDecl>(decl);
-    if (function == nullptr) return Visitor::TraverseDecl(decl);
-    const llvm::SaveAndRestore inside(function_, function->getNameAsString());
-    return Visitor::TraverseDecl(decl);
-  }
 
   bool VisitStmt(Stmt* stmt) override {
     whole(stmt);
@@ -274,7 +266,6 @@ class Tables : public Visitor {
   SourceFacts& facts_;
   std::set<const IfStmt*> else_ifs_;  // of a chain that was looked at
   std::set<Place> seen_;              // tables: a list has two forms
-  std::string function_;              // "" where a table is in none
 };
 
 }  // namespace

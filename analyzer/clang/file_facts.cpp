@@ -38,7 +38,7 @@ void add_facts(ASTContext& context, SourceFacts& facts) {
   facts.functions = functions.written;
   facts.defined = functions.defined;
   for (const EntryPoint& entry : functions.entries) walk.function(entry.function, entry.callers);
-  facts.bound = bound_outside(context);
+  facts.bound = functions.bound;
   facts.long_elements = long_elements(context);
 #define FINDER(name) name(context, facts);
   DTYPECHECK_FINDERS(FINDER)

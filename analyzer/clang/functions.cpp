@@ -6,7 +6,6 @@
 
 #include "analyzer/clang/exprs.h"
 #include "analyzer/clang/visitor.h"
-#include "analyzer/clang/walk.h"
 
 namespace dtypecheck::analyzer {
 
@@ -85,17 +84,6 @@ class LongTypes : public Visitor {
 
   std::vector<LongElement> found;
 
-  bool TraverseDecl(Decl* decl) override {
-    const auto* function = dyn_cast_or_null<FunctionDecl>(decl);
-    if (function == nullptr || !is_of_project(context_, decl->getLocation())) {
-      return Visitor::TraverseDecl(decl);
-    }
-    std::string outer = function->getNameAsString();
-    std::swap(function_, outer);
-    const bool go_on = Visitor::TraverseDecl(decl);
-    std::swap(function_, outer);
-    return go_on;
-  }
   bool VisitTemplateSpecializationTypeLoc(TemplateSpecializationTypeLoc type) override {
     const TemplateDecl* made = type.getTypePtr()->getTemplateName().getAsTemplateDecl();
     if (made == nullptr || !made->getName().contains("TensorAccessor")) return true;
@@ -112,9 +100,6 @@ class LongTypes : public Visitor {
     }
     return true;
   }
-
- private:
-  std::string function_;
 };
 
 }  // namespace
@@ -138,6 +123,10 @@ WalkedFunctions functions_of(ASTContext& context) {
   Uses uses(context);
   uses.walk();
   WalkedFunctions all;
+  for (const FunctionDecl* function : uses.bound) {
+    if (!function->hasBody() && is_of_project(context, function->getLocation()))
+      all.bound.push_back(outside_name(function));
+  }
   for (const FunctionDecl* function : uses.bodies) {
     const FunctionDecl* id = identity(function);
     const bool is_bound = uses.bound.contains(id);
@@ -153,18 +142,6 @@ WalkedFunctions functions_of(ASTContext& context) {
       all.entries.push_back({one, is_bound ? Callers::kBound : Callers::kUnseen});
   }
   return all;
-}
-
-std::vector<std::string> bound_outside(ASTContext& context) {
-  Uses uses(context);
-  uses.walk();
-  std::vector<std::string> names;
-  for (const FunctionDecl* function : uses.bound) {
-    if (!function->hasBody() && is_of_project(context, function->getLocation())) {
-      names.push_back(outside_name(function));
-    }
-  }
-  return names;
 }
 
 std::vector<LongElement> long_elements(ASTContext& context) {

@@ -20,11 +20,9 @@ struct WalkedFunctions {
       entries;           // that nothing calls: others are walked through in their callers
   uint64_t written = 0;  // in the main file; neither lambdas nor what a macro makes
   std::vector<std::string> defined;  // in the main file, by outside_name()
+  std::vector<std::string> bound;    // those of other files that are bound to Python here, or an op
 };
 WalkedFunctions functions_of(clang::ASTContext& context);
-
-// Functions of other files that are bound to Python or registered as an op here, by outside_name().
-std::vector<std::string> bound_outside(clang::ASTContext& context);
 
 // How other files know a function: "ops::scale/2"; "" where they cannot call it.
 std::string outside_name(const clang::FunctionDecl* function);

@@ -13,7 +13,18 @@
 #include <clang/AST/StmtCXX.h>
 #include <clang/AST/TypeLoc.h>
 
+#include <string>
+
 namespace dtypecheck::analyzer {
+
+// clang-format off
+#define DTYPECHECK_TRAVERSED(TRAVERSE) \
+  TRAVERSE(ForStmt) TRAVERSE(WhileStmt) TRAVERSE(CXXForRangeStmt) TRAVERSE(IfStmt)
+#define DTYPECHECK_VISITED(VISIT) \
+  VISIT(FunctionDecl) VISIT(VarDecl) VISIT(CXXRecordDecl) VISIT(Stmt) VISIT(CompoundStmt) VISIT(Expr) \
+  VISIT(CallExpr) VISIT(CXXMemberCallExpr) VISIT(DeclRefExpr) VISIT(MemberExpr) \
+  VISIT(UnresolvedLookupExpr) VISIT(UnresolvedMemberExpr) VISIT(CXXDependentScopeMemberExpr)
+// clang-format on
 
 // Each function returns whether the walk goes on. `Traverse…` stands for a node with all below it;
 // that of this class goes below. `Visit…` is called as a node is reached, and does nothing here.
@@ -26,32 +37,21 @@ class Visitor {
 
   // Passes over what a header outside of the project declares. Namespaces may span files.
   virtual bool TraverseDecl(clang::Decl* decl);
-  virtual bool TraverseForStmt(clang::ForStmt* stmt);
-  virtual bool TraverseWhileStmt(clang::WhileStmt* stmt);
-  virtual bool TraverseCXXForRangeStmt(clang::CXXForRangeStmt* stmt);
-  virtual bool TraverseIfStmt(clang::IfStmt* stmt);
+#define TRAVERSE(Node) virtual bool Traverse##Node(clang::Node* node);
+  DTYPECHECK_TRAVERSED(TRAVERSE)
+#undef TRAVERSE
   bool TraverseStmt(clang::Stmt* stmt);
 
-  virtual bool VisitFunctionDecl(clang::FunctionDecl*) { return true; }
-  virtual bool VisitVarDecl(clang::VarDecl*) { return true; }
-  virtual bool VisitCXXRecordDecl(clang::CXXRecordDecl*) { return true; }
-  virtual bool VisitStmt(clang::Stmt*) { return true; }
-  virtual bool VisitCompoundStmt(clang::CompoundStmt*) { return true; }
-  virtual bool VisitExpr(clang::Expr*) { return true; }
-  virtual bool VisitCallExpr(clang::CallExpr*) { return true; }
-  virtual bool VisitCXXMemberCallExpr(clang::CXXMemberCallExpr*) { return true; }
-  virtual bool VisitDeclRefExpr(clang::DeclRefExpr*) { return true; }
-  virtual bool VisitMemberExpr(clang::MemberExpr*) { return true; }
-  virtual bool VisitUnresolvedLookupExpr(clang::UnresolvedLookupExpr*) { return true; }
-  virtual bool VisitUnresolvedMemberExpr(clang::UnresolvedMemberExpr*) { return true; }
-  virtual bool VisitCXXDependentScopeMemberExpr(clang::CXXDependentScopeMemberExpr*) {
-    return true;
-  }
+#define VISIT(Node) \
+  virtual bool Visit##Node(clang::Node*) { return true; }
+  DTYPECHECK_VISITED(VISIT)
+#undef VISIT
   virtual bool VisitTemplateSpecializationTypeLoc(clang::TemplateSpecializationTypeLoc) {
     return true;
   }
 
  protected:
+  std::string function_;         // that the walk is in; "": none
   bool instantiations_ = false;  // the walk goes through each of a template, too
 
   const clang::ASTContext& context_;
