@@ -162,10 +162,13 @@ class Searcher {
     while (depth < kMaxDepth) {
       const Finding* goal = next_goal(node);
       if (goal == nullptr) return false;
+      // A change that saves time mends nothing of a program whose numbers are off.
+      if (costs_only(*goal) && harm_is_left_) return false;
       if (depth == 0) begun_ = {&node, goal};
       const bool is_proven = cure(node, *goal, depth);
       if (is_proven && (depth > 0 || is_chosen() || is_fixed())) return true;
       const bool is_error = goal->severity == Severity::kError;
+      harm_is_left_ |= depth == 0 && !is_proven && urgency(*goal) > 1;
       given_up_.insert(key_of(*goal));
       if (is_error && depth > 0) return false;  // the program dies there
       if (is_over()) return false;
@@ -398,6 +401,7 @@ class Searcher {
   std::pair<const Node*, const Finding*> begun_;  // whose goal the changes are for
   std::vector<Setting> settings_;
   LowShare low_before_;
+  bool harm_is_left_ = false;            // of a finding that was given up
   bool is_refused_ = false;              // the recorded run
   std::optional<bool> float_mode_runs_;  // without a change; asked where one breaks it
   int tried_ = 0, further_ = 0;          // runs with a change, and those behind the first proof

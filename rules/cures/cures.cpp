@@ -498,12 +498,12 @@ Cure CureProposer::rewrite(const OpCall& call, Dtype dtype, const std::string& h
 }
 
 std::optional<Cure> CureProposer::keep_buffer(const OpCall& cast, const OpCall& reader) const {
-  // Of a model that is trained, or that is frozen: its line casts other tensors too.
+  // Of a model that is trained, or that is frozen: its line casts one tensor after the other.
   const auto casts_learned = [&](const OpCall& other) {
     return other.process == cast.process && other.site.line == cast.site.line &&
            index_.has(other, ops::kCast) && !other.operands.empty() &&
            (is_learned(other.operands.front()) ||
-            other.operands.front().shape != cast.operands.front().shape);
+            (other.id + 1 == cast.id || cast.id + 1 == other.id));
   };
   const std::vector<OpCall>& calls = index_.run().calls;
   const bool lowered_module = index_.has(cast, ops::kCast) && is_users_own(cast.site) &&
