@@ -93,6 +93,14 @@ class Read(TracedTest):
                 self.assertIn("the program read that back, the first time in step 2", finding["why"])
 
 
+class TwoWays(TracedTest):
+    def test_damage_that_comes_together_again_is_one(self):
+        done = self.traced("residual.py")
+        self.assertEqual(done.status, 0, done.err)
+        (finding,) = done.run.findings("far-from-float")
+        self.assertEqual(finding["location"]["line"], line_of("residual.py", "angle"))
+
+
 class Meant(TracedTest):
     def test_masks_and_scalers_are_meant(self):
         done = self.traced("clean_values.py", options=["--check-values"])

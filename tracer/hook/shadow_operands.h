@@ -44,7 +44,7 @@ bool take_part(ShadowCall& call, const Tensor& whole, Tensor* out) {
 
 void note_damages(ShadowCall& call, const Shadow& shadow, const Tensor& tensor) {
   if (!call.follows || shadow.damages.empty()) return;
-  call.damages.insert(call.damages.end(), shadow.damages.begin(), shadow.damages.end());
+  add_damages(call.damages, shadow.damages);
   call.damaged.push_back(tensor.storage().unsafeGetStorageImpl());
 }
 

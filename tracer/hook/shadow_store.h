@@ -48,6 +48,14 @@ struct Damage {
 };
 using Damages = std::vector<std::shared_ptr<Damage>>;
 
+// Each once: what goes two ways, as around the block of a residual network, comes together again.
+void add_damages(Damages& all, const Damages& more) {
+  constexpr size_t kMostDamages = 64;
+  for (const auto& one : more)
+    if (all.size() < kMostDamages && std::find(all.begin(), all.end(), one) == all.end())
+      all.push_back(one);
+}
+
 // The op of all that led to numbers at which their error grew most. No op need be far from what it
 // should be for a loss to be.
 struct Growth {

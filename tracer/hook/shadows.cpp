@@ -75,8 +75,7 @@ void leave_out(ShadowCall& call, const Frame& frame, c10::ArrayRef<const IValue>
     const Tensor right = values_of(*shadow, given), condition = call.stack[0].toTensor();
     const Tensor is_off = (in_double(given) - right).abs() > right.abs() * kNear;
     const Tensor is_chosen = i == 1 ? condition : condition.logical_not();
-    if (is_off.logical_and(is_chosen).any().item<bool>())
-      kept.insert(kept.end(), shadow->damages.begin(), shadow->damages.end());
+    if (is_off.logical_and(is_chosen).any().item<bool>()) add_damages(kept, shadow->damages);
   }
   call.damages = kept;
 }
