@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "compare/distance.h"
+#include "ops/ops.h"
 
 namespace dtypecheck::compare {
 namespace {
@@ -66,7 +67,7 @@ Gradients far_apart(const Side& a, const Gradients& of_a, const Side& b, const G
 }
 
 // What the gradients were computed from in the backward pass of the step; the first op call of it
-// that is not aligned.
+// that is not aligned. A cast is alone where a run computes in another dtype.
 size_t first_alone(const Side& side, const std::vector<size_t>& to, const Gradients& gradients,
                    uint32_t step) {
   std::vector<size_t> waiting;
@@ -81,8 +82,9 @@ size_t first_alone(const Side& side, const std::vector<size_t>& to, const Gradie
     for (const uint32_t index : side.process.calls[call].operands)
       if (index != 0) waiting.push_back(side.maker(index, step));
   }
-  const auto alone =
-      std::find_if(seen.begin(), seen.end(), [&](size_t call) { return to[call] == kAlone; });
+  const auto alone = std::find_if(seen.begin(), seen.end(), [&](size_t call) {
+    return to[call] == kAlone && (ops::facts_of(side.process.calls[call].op) & ops::kCast) == 0;
+  });
   return alone == seen.end() ? kAlone : *alone;
 }
 

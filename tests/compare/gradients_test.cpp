@@ -13,7 +13,7 @@ struct Gradient {
 // Parameters that a layer is given in the forward pass, a backward pass of so many op calls, of
 // which the last gives the gradients, and an optimizer's op on these.
 DigestedProcess run_of(size_t backward_calls, const std::vector<Gradient>& gradients,
-                       double result = 1) {
+                       double result = 1, const char* op = "aten::mm") {
   DigestedProcess process{.file = "run.dtrace", .steps = 1, .is_recorded = true};
   const auto add = [&](double size, const std::string& parameter = "", bool is_gradient = false,
                        uint32_t base = 0) {
@@ -44,7 +44,7 @@ DigestedProcess run_of(size_t backward_calls, const std::vector<Gradient>& gradi
   call("aten::mse_loss_backward", Phase::kBackward, {}, {last});
   for (size_t i = 0; i < backward_calls; ++i) {
     const uint32_t next = add(1);
-    call("aten::mm", Phase::kBackward, {last}, {next});
+    call(op, Phase::kBackward, {last}, {next});
     last = next;
   }
   std::vector<uint32_t> given;
@@ -93,6 +93,13 @@ TEST_CASE("no gradient is told that is near, next to nothing, zero, or behind so
   CHECK(compared(run, run_of(1, {})).places.empty());  // it stopped before its optimizer
   CHECK(compared(run, run_of(1, {{"net.flat", 1}})).places.empty());  // under another name
   for (const Divergence& place : compared(run, run_of(1, {{"net.a", 1}}, /*result=*/1.5)).places)
+    CHECK(place.cause != Cause::kGradient);
+}
+
+TEST_CASE("a cast that one run has alone, as one in 16 bits does, leaves no gradient out") {
+  const auto in_16_bits = run_of(2, {{"net.a", 1}, {"net.b", 0.6}}, 1, "aten::_to_copy");
+  const auto in_float = run_of(1, {{"net.a", 1}, {"net.b", 1}}, 1, "aten::_to_copy");
+  for (const Divergence& place : compared(in_float, in_16_bits).places)
     CHECK(place.cause != Cause::kGradient);
 }
 
