@@ -757,25 +757,26 @@ def cast_gradient_read(site):
     return site.casts(only(read, "one line that reads the gradient").value)
 
 
-def cast_receiver(method):
-    def change(site):
-        call = site.one(lambda nodes: [n for n in calls_in(nodes) if isinstance(n.func, ast.Attribute) and n.func.attr == method],
-                        f"a call of {method}()")
-        return site.casts(call.func.value)[-1:]
-    return change
+def receiver_of(site, method):
+    call = site.one(lambda nodes: [n for n in calls_in(nodes) if isinstance(n.func, ast.Attribute) and n.func.attr == method],
+                    f"a call of {method}()")
+    return call.func.value
+
+
+def cast_before_requires_grad(site):
+    return site.casts(receiver_of(site, "requires_grad_"))[-1:]
 
 
 def cast_for_numpy(site):
     """x.float().numpy(); and where what comes here may be integers as well, of BFloat16 alone."""
-    call = site.one(lambda nodes: [n for n in calls_in(nodes) if isinstance(n.func, ast.Attribute) and n.func.attr == "numpy"],
-                    "a call of numpy()")
-    tensor, torch = call.func.value, torch_name(site.source)
+    receiver = tensor = receiver_of(site, "numpy")
+    torch = torch_name(site.source)
     while isinstance(tensor, ast.Call) and isinstance(tensor.func, ast.Attribute) and tensor.func.attr in ("detach", "cpu", "contiguous"):
         tensor = tensor.func.value
     text = site.source.text(tensor)
     guarded = f"({text}.float() if {text}.dtype == {torch}.bfloat16 else {text})"
     is_shared = torch is not None and isinstance(tensor, (ast.Name, ast.Attribute))
-    return site.casts(call.func.value)[-1:] + ([[site.source.replaced(tensor, guarded)]] if is_shared else [])
+    return site.casts(receiver)[-1:] + ([[site.source.replaced(tensor, guarded)]] if is_shared else [])
 
 
 def cast_inverted(site):
@@ -1137,7 +1138,7 @@ def own_backward(site):
 
 REWRITES = {"autocast left": leave_autocast, "autocast off": autocast_off, "lowest": lowest, "constructor": constructor, "not in place": not_in_place, "floating alone": floating_alone, "floor": floor, "whole numbers": whole_numbers, "^": exclusive_or, "~": invert,
             "number": fit_number, "epsilon": fit_epsilon, "gradient": cast_gradient, "gradient read": cast_gradient_read,
-            "numpy": cast_for_numpy, "requires_grad_": cast_receiver("requires_grad_"), "inverted": cast_inverted,
+            "numpy": cast_for_numpy, "requires_grad_": cast_before_requires_grad, "inverted": cast_inverted,
             "arguments": cast_arguments, "scaler": without_scaler, "dtype": dtype_argument, "dtype given": dtype_given, "dtype named": dtype_named, "no dtype": without_dtype,
             "asked": ask_otherwise, "region again": reopened, "region dtype": region_dtype,
             "scaled": scaled, "unscale": unscale, "buffer": buffer, "buffer kept": buffer_kept, "lowered again": lowered_again,
