@@ -110,6 +110,14 @@ def cast_module_input(site):
     return ways
 
 
+def tensor_shown(site, node, source=None):
+    """x of x[0].t().sum(1): a method gives what its tensor is, as a rule, unless it is a cast."""
+    shown = shown_by(node, source)
+    while isinstance(shown, ast.Call) and isinstance(shown.func, ast.Attribute) and shown.func.attr not in CASTS and not site.is_function(shown):
+        shown = shown_by(shown.func.value, source)
+    return shown
+
+
 @writes("cast and back")
 def cast_and_back(site):
     """The operand cast for this call, and what it gives cast back, behind the signs that compute with that: f(x) / n."""
@@ -127,9 +135,7 @@ def cast_and_back(site):
     if not isinstance(around, (ast.Call, ast.BinOp)) or is_unpacked:
         raise Unplaced("the statement gives no value that could be cast back")
     constant = site.casts(node)[-1]
-    shown = shown_by(node)
-    while isinstance(shown, ast.Call) and isinstance(shown.func, ast.Attribute) and shown.func.attr not in CASTS and not site.is_function(shown):
-        shown = shown_by(shown.func.value)  # a method gives what its tensor is, as a rule
+    shown = tensor_shown(site, node)
     names = [n for n in [shown, *ast.walk(node)] if is_name(n) and (
         n is shown or site.dtype_given(n, site.statement) == site.cure["from"])]
     back = f".to({site.source.text(names[0])}.dtype)" if names else site.back()
@@ -696,9 +702,7 @@ def fit_number(site):
 def fit_epsilon(site):
     """x / (s + torch.finfo(s.dtype).tiny) for an epsilon that is 0 in the dtype of s."""
     tensor, number, _ = operation(site)
-    shown = shown_by(tensor, site.source)
-    while isinstance(shown, ast.Call) and isinstance(shown.func, ast.Attribute) and not site.is_function(shown):
-        shown = shown_by(shown.func.value, site.source)
+    shown = tensor_shown(site, tensor, site.source)
     torch = torch_name(site.source)
     if not is_name(shown) or not torch:
         raise Unplaced("the line has no name for what the epsilon is added to")

@@ -732,6 +732,10 @@ def main(args):
         own = text + "    def _apply(self, fn):\n        return self\n"
         self.refuse("of its own", own, 7, "rewrite", operand="buffer kept")
 
+    def test_an_epsilon_beside_what_was_cast(self):
+        self.refuse("no name for what the epsilon is added to", "import torch\ny = x / (x.half().sum() + 1e-13)\n", 2, "rewrite",
+                    operand="epsilon", op="add", dtype="float16")
+
     def test_numpy_of_what_may_be_integers(self):
         given = dict(operand="numpy", op="python::f")
         plain, guarded = self.ways("import torch\na = x.detach().cpu().numpy()\n", 2, "rewrite", **given)
