@@ -41,6 +41,14 @@ void add_alike(const Node& node, const Finding& goal, const Cure& cure, Candidat
   const OpCall* own = node.run().call(goal.call);
   if (own == nullptr) return;
   std::set<std::string> places = {place_text(cure)};
+  const auto add = [&](const Finding& finding, const Cure& its) {
+    if (places.insert(place_text(its)).second) candidate.parts.emplace_back(&finding, &its);
+  };
+  // All that was rounded to Float before a difference; one of them rounds it still.
+  const bool is_in_double = goal.rule == rules::far_from_float.doc.id &&
+                            cure.kind == CureKind::kCastResult && cure.dtype == Dtype::kDouble;
+  for (const Cure& its : goal.cures)
+    if (is_in_double && its.kind == cure.kind && its.dtype == cure.dtype) add(goal, its);
   for (const Finding& other : node.trial->findings) {
     const OpCall* call = node.run().call(other.call);
     if (&other == &goal || call == nullptr) continue;
@@ -54,11 +62,13 @@ void add_alike(const Node& node, const Finding& goal, const Cure& cure, Candidat
       });
     };
     auto like = other.cures.end();
-    if (is_refused || (are_twins(goal, other) && other.follows != goal.id))
+    const bool is_rewritten = cure.kind == CureKind::kRewrite &&
+                              cure.where.file == other.site.line.file &&
+                              cure.where.function == other.site.line.function;
+    if (is_refused || is_rewritten || (are_twins(goal, other) && other.follows != goal.id))
       like = find([&](CureKind kind) { return kind == cure.kind; });
     if (is_refused && like == other.cures.end()) like = find(acts_at_call);
-    if (like != other.cures.end() && places.insert(place_text(*like)).second)
-      candidate.parts.emplace_back(&other, &*like);
+    if (like != other.cures.end()) add(other, *like);
   }
 }
 
@@ -292,7 +302,7 @@ bool overrides(const Run& run, const Finding& goal, const Cure& cure) {
   const DtypeSet in_float(Dtype::kFloat), in_double(Dtype::kDouble);
   if (is_low) return is_any(in_float | in_double, /*by_casts=*/false);
   if (is_any(kLowPrecision, /*by_casts=*/true) && !is_any(in_float, /*by_casts=*/true)) return true;
-  return is_any(in_double, /*by_casts=*/false) &&
+  return is_any(in_double, /*by_casts=*/true) &&
          std::none_of(run.calls.begin(), run.calls.end(), reads_parameter);
 }
 

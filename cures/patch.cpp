@@ -149,6 +149,9 @@ static void add_operand(const Cure& cure, const Run& run, const OpCall& call, Js
   if (const auto was = is_cast ? cast->operands.back().dtypes.single() : std::nullopt)
     question["was"] = name_in_torch(*was);  // before the line cast it
   if (operand == nullptr) return;
+  if (cure.kind == CureKind::kCastAndBack)
+    for (const Operand& result : call.results)
+      question["gives_floats"].push_back(result.is_floating());
   if (const auto dtype = operand->dtypes.single()) question["from"] = name_in_torch(*dtype);
   for (const Operand& other : call.operands) {
     const bool is_other = other.dtypes == DtypeSet(cure.dtype) && other.name != operand->name;

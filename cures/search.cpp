@@ -71,7 +71,9 @@ class Searcher {
     if (out_.is_interrupted || !out_.impossible.empty()) return std::move(out_);
     settings_ = settings_of(program_, root_.run());
     // An eager run has other op calls than those of the changes, which compile.
-    if (!is_compiled) low_before_ = low_share(from.run(), adapters_of(from.run()));
+    // Of a run that died in its first step nobody knows what the rest computes in.
+    const bool is_begun = from.trial->ended_well() || from.trial->steps() > 0;
+    if (!is_compiled && is_begun) low_before_ = low_share(from.run(), adapters_of(from.run()));
     solve(from, 0);
     // A repair run looks at no casts, which the recorded one did.
     if (has_nan && !is_refused_ && !is_fixed() && !is_over()) solve(root_, 0);

@@ -410,8 +410,8 @@ class Site:
             found = [n for depth, n in depths if depth == deepest > 0]
             if len(found) == 1:
                 return found[0]
-        # A model that no variable of the script holds is named by its class: the call is the one in which the op ran.
-        is_unnamed = nodes is None and self.cure["module"][:1].isupper() and isinstance(self.focus, ast.Call)
+        # A model that the script knows by another name, as self._model, or by none: the call is the one in which the op ran.
+        is_unnamed = nodes is None and self.cure["module"] and isinstance(self.focus, ast.Call)
         return self.focus if is_unnamed and not self.operand_nodes() else None
 
     def module_argument(self, node):
@@ -837,8 +837,11 @@ class Site:
                      f"to({dtype})")]
         if is_method and name in ("to", "type"):
             named = self.dtypes_named(node)
-            if len(named) == 1:
-                return [self.source.replaced(named[0], dtype)]
+            # "x.to(config.float_th)", which gave another dtype than it was given.
+            is_cast = len(node.args) == 1 and not node.keywords and is_name(node.args[0]) and self.cure.get("was") not in (
+                None, self.cure.get("from")) and self.source.results_at(node) == {self.cure.get("from")}
+            if len(named) == 1 or is_cast:
+                return [self.source.replaced(*(named or node.args), dtype)]
         is_drawn = name.startswith("rand") and "float" not in self.cure["dtype"]  # it draws no integers
         is_factory = name in FACTORIES and not is_drawn and (self.is_function(node) or name.startswith("new_"))
         if is_factory and not any(isinstance(a, ast.Starred) for a in node.args) and "(" not in dtype:

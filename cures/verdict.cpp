@@ -136,6 +136,18 @@ bool is_its_own_cast(const Node& next, const Finding& finding) {
          is_edited(next, finding.site.line);
 }
 
+// What the op that was refused would have given in the program's own dtype: the change casts it
+// back to that.
+bool rounds_back(const Node& node, const Finding& goal, const Node& next, const Finding& finding) {
+  const OpCall *refused = node.run().call(goal.call), *found = next.run().call(finding.call);
+  const OpCall* cast =
+      found != nullptr && found->inexact ? next.run().call(found->inexact->rounded_at) : nullptr;
+  const Operand* odd = refused == nullptr ? nullptr : refused->operand(goal.odd_operand);
+  return cast != nullptr && odd != nullptr && is_refusal(node.run(), goal) &&
+         (ops::facts_of(cast->op) & ops::kCast) != 0 && cast->result_dtype() &&
+         odd->dtypes == DtypeSet(*cast->result_dtype()) && is_edited(next, cast->site.line);
+}
+
 // The result has fewer digits than what it is computed of, or it is of unknown making.
 bool rounds(const OpCall& call) {
   const auto result = call.result_dtype();
@@ -310,6 +322,7 @@ Judgement Judge::judge(const Node& node, const Finding& goal, const Node& next, 
     if (is_setting && !makes_non_finite(finding) && harms && !finding.cures.empty())
       return {Verdict::kCures, Reason::kFurther, "then " + described(finding)};
     const bool is_there = was_reached(trial.recorded.run, finding);
+    if (rounds_back(node, goal, next, finding)) continue;
     const bool is_own = is_its_own_cast(next, finding);
     if (!is_own && finding.severity == Severity::kWarning &&
         (is_as_it_was(trial.recorded.run, finding) ||

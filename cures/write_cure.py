@@ -131,15 +131,41 @@ def cast_and_back(site):
     holder = site.source.parents.get(around)
     while isinstance(around, (ast.Call, ast.BinOp)) and isinstance(holder, ast.BinOp):
         around, holder = holder, site.source.parents.get(holder)
-    is_unpacked = isinstance(holder, ast.Assign) and isinstance(holder.targets[0], ast.Tuple)
-    if not isinstance(around, (ast.Call, ast.BinOp)) or is_unpacked:
+    if not isinstance(around, (ast.Call, ast.BinOp)):
         raise Unplaced("the statement gives no value that could be cast back")
     constant = site.casts(node)[-1]
     shown = tensor_shown(site, node)
     names = [n for n in [shown, *ast.walk(node)] if is_name(n) and (
         n is shown or site.dtype_given(n, site.statement) == site.cure["from"])]
     back = f".to({site.source.text(names[0])}.dtype)" if names else site.back()
-    return [[*constant, *site.suffixed(around, back)]]
+    if not isinstance(holder, ast.Assign) or not isinstance(holder.targets[0], ast.Tuple):
+        return [[*constant, *site.suffixed(around, back)]]
+    names, floats = names_bound(holder), site.cure.get("gives_floats", [])
+    if len(names) != len(floats) or len(names) != len(holder.targets[0].elts):
+        raise Unplaced("the statement gives no value that could be cast back")
+    cast = [n for n, is_float in zip(names, floats) if is_float and n != "_"]
+    below = new_statement(site.source, holder, "{} = {}".format(", ".join(cast), ", ".join(n + back for n in cast)))
+    return [[*constant, *edits] for edits in (returned_back(site, holder, cast, back), [below]) if edits]
+
+
+def returned_back(site, statement, names, back):
+    """return u.to(x.dtype), v: what is computed of the names is computed as they are, and the function gives it cast back."""
+    block = getattr(site.scope_of(statement), "body", [])
+    if statement not in block or not isinstance(block[-1], ast.Return):
+        return []
+    behind, known = block[block.index(statement) + 1:], set(names)
+
+    def is_of_them(node):
+        return any(isinstance(n, ast.Name) and n.id in known for n in ast.walk(node))
+
+    for other in behind[:-1]:
+        if not isinstance(other, ast.Assign) or any(n in back for n in names_bound(other)):
+            return []
+        if is_of_them(other.value) and "int" not in "".join(site.source.results_at(other.value)):
+            known.update(names_bound(other))
+    value = block[-1].value
+    given = value.elts if isinstance(value, ast.Tuple) else [value]
+    return [edit for node in given if node is not None and is_of_them(node) for edit in site.suffixed(node, back)]
 
 
 def made_by(site):
@@ -161,7 +187,9 @@ def made_alike(site, node):
     holder = site.source.parents.get(node)
     items = holder.values if isinstance(holder, ast.Dict) else getattr(holder, "elts", [node])
     alike = [n for n in items if isinstance(n, ast.Call) and dotted(n.func) == dotted(node.func)]
-    return alike if all(site.source.results_at(n) == {site.cure["from"]} for n in alike) else [node]
+    # The batch that was refused had them all in one dtype; another had some that needed no cast.
+    wanted = {site.cure["from"], site.cure["dtype"], ""}
+    return alike if all(site.cure["from"] in site.source.results_at(n) <= wanted for n in alike) else [node]
 
 
 @writes("cast result")
@@ -658,6 +686,23 @@ def floating_alone(site):
     return [[site.source.new_line(line, indent, f"if not {name}.is_floating_point():\n{indent}{step}continue")]]
 
 
+def floats_alone(site):
+    """t.half() if t.is_floating_point() else t: of a batch, whose masks and ids stay what they are."""
+    found = [n for n in calls_in(list(head_nodes(site.statement))) if is_cast(n) and is_name(n.func.value)]
+    cast = only(found, "a cast of one tensor after the other")
+    text, source = site.source.text(cast.func.value), site.source
+    holder = source.parents.get(cast)
+    if isinstance(holder, ast.IfExp) and holder.body is cast and source.text(holder.orelse) == text:
+        is_or = isinstance(holder.test, ast.BoolOp) and isinstance(holder.test.op, ast.Or)
+        test = source.text(holder.test)
+        return [[source.replaced(holder.test, (f"({test})" if is_or else test) + f" and {text}.is_floating_point()")]]
+    kept = [a for a in cast.args if a not in site.dtypes_named(cast)] + [k for k in cast.keywords if k.arg == "device"]
+    stays = f"{text}.to({', '.join(source.text(a) for a in kept)})" if kept else text
+    new = f"{source.text(cast)} if {text}.is_floating_point() else {stays}"
+    stands_alone = isinstance(holder, (ast.Lambda, ast.comprehension, ast.ListComp, ast.GeneratorExp, ast.Dict, ast.DictComp, ast.Assign, ast.Return))
+    return [[source.replaced(cast, new if stands_alone else f"({new})")]]
+
+
 def exclusive_or(site):
     left, right, node = operation(site)
     return [[site.source.replaced(node, f"{site.source.text(left)} ^ {bracketed(site, right)}")]]
@@ -1140,7 +1185,7 @@ def own_backward(site):
     return [edits]
 
 
-REWRITES = {"autocast left": leave_autocast, "autocast off": autocast_off, "lowest": lowest, "constructor": constructor, "not in place": not_in_place, "floating alone": floating_alone, "floor": floor, "whole numbers": whole_numbers, "^": exclusive_or, "~": invert,
+REWRITES = {"autocast left": leave_autocast, "autocast off": autocast_off, "lowest": lowest, "constructor": constructor, "not in place": not_in_place, "floating alone": floating_alone, "floats alone": floats_alone, "floor": floor, "whole numbers": whole_numbers, "^": exclusive_or, "~": invert,
             "number": fit_number, "epsilon": fit_epsilon, "gradient": cast_gradient, "gradient read": cast_gradient_read,
             "numpy": cast_for_numpy, "requires_grad_": cast_before_requires_grad, "inverted": cast_inverted,
             "arguments": cast_arguments, "scaler": without_scaler, "dtype": dtype_argument, "dtype given": dtype_given, "dtype named": dtype_named, "no dtype": without_dtype,

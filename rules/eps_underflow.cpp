@@ -87,9 +87,8 @@ Details explain(const RunIndex& index, const JudgeOptions& options, const OpCall
     details.follows = {{&fp16_trainable}};
   } else if (auto cure = propose.cast_operand(call, tensor, Dtype::kFloat, noun_of(tensor))) {
     details.cures = {*std::move(cure)};
-    if (const auto dtype = tensor.dtypes.single(); dtype && division != nullptr)
-      details.cures.push_back(
-          propose.rewrite(call, *dtype, "epsilon", "add an epsilon that the dtype holds"));
+    if (const auto dtype = tensor.dtypes.single())
+      details.cures.push_back(propose.fit_epsilon(call, *dtype));
   }
   return details;
 }

@@ -238,6 +238,39 @@ std::optional<Cure> kept_in(const CureProposer& propose, const OpCall& rounded, 
   return cure;
 }
 
+// The lines of the user's own that rounded numbers from Double to Float before they were
+// subtracted, which leaves what rounding made of them; all that rounded them where none were.
+std::vector<const OpCall*> rounded_before_difference(const RunIndex& index, const OpCall& call) {
+  struct Reached {
+    const OpCall* call;
+    bool is_before;  // a difference stands between it and the call
+  };
+  std::vector<Reached> reached = {{&call, false}};
+  std::set<std::pair<OpCallId, bool>> seen;
+  std::vector<const OpCall*> before, behind;
+  const auto add = [](std::vector<const OpCall*>& to, const OpCall& one) {
+    const bool is_known = std::any_of(to.begin(), to.end(), [&](const OpCall* its) {
+      return its->site.line == one.site.line && its->op == one.op;
+    });
+    if (!is_known) to.push_back(&one);
+  };
+  for (size_t next = 0; next < reached.size() && next < kMaxFollowed; ++next) {
+    const auto [at, is_before] = reached[next];
+    const bool from_double = (index.has(*at, ops::kCast) && source_of(*at) == Dtype::kDouble) ||
+                             (ops::is_python(at->op) && !at->scalars.empty() &&
+                              at->scalars.front().dtype == Dtype::kDouble);
+    if (at != &call && from_double && at->result_dtype() == Dtype::kFloat && is_users_own(at->site))
+      add(is_before ? before : behind, *at);
+    const bool subtracts = index.has(*at, ops::kSubtracts);
+    for (const Operand& operand : at->operands) {
+      const OpCall* made = index.run().call(operand.origin);
+      if (made != nullptr && seen.insert({made->id, is_before || subtracts}).second)
+        reached.push_back({made, is_before || subtracts});
+    }
+  }
+  return before.empty() ? behind : before;
+}
+
 // What is beyond the end of 16 bits was cast to the dtype of what it is added to: that is made in
 // Float.
 std::vector<Cure> made_wide(const RunIndex& index, const CureProposer& propose,
@@ -287,10 +320,14 @@ std::vector<Cure> moved(const RunIndex& index, const JudgeOptions& options, cons
                             "make it by torch.as_tensor(), which keeps the dtype")};
   if (rounded->operands.size() == 2 && index.has(*rounded, ops::kCast))
     return propose.widen_written(*rounded);
-  const bool is_here = is_users_own(rounded->site) && rounded->site.phase != Phase::kBackward &&
-                       kLowPrecision.contains(*rounded->result_dtype());
-  if (!is_here) return {};
+  if (!is_users_own(rounded->site) || rounded->site.phase == Phase::kBackward) return {};
   std::vector<Cure> cures;
+  if (rounded->result_dtype() == Dtype::kFloat && source == Dtype::kDouble) {
+    for (const OpCall* one : rounded_before_difference(index, call))
+      if (auto cure = kept_in(propose, *one, source)) cures.push_back(*std::move(cure));
+    return cures;
+  }
+  if (!kLowPrecision.contains(*rounded->result_dtype())) return {};
   if (!std::isfinite(call.inexact->to)) cures = made_wide(index, propose, call);
   if (rounds_integers(index, *rounded)) {
     for (const Operand& operand : rounded->operands) {
@@ -315,6 +352,25 @@ std::vector<Cure> moved(const RunIndex& index, const JudgeOptions& options, cons
   if (!std::isfinite(call.inexact->to))
     for (Cure& cure : propose.compute_in_float(call)) cures.push_back(std::move(cure));
   return cures;
+}
+
+// The call that adds an epsilon which is 0 there to what an infinity or a NaN comes of, as
+// log(h / w) behind "h += eps".
+const OpCall* epsilon_lost(const RunIndex& index, const OpCall& call, const Findings& out) {
+  const auto adds_nothing = [&](const OpCall& one) {
+    return one.id < call.id && one.site.line.file == call.site.line.file &&
+           one.site.line.function == call.site.line.function &&
+           out.is_reported_by(eps_underflow, one);
+  };
+  for (const OpCall* made : index.with_makers(call)) {
+    if (adds_nothing(*made)) return made;
+    for (const OpCallId id : index.consumers(*made)) {  // in place
+      const OpCall& reader = index.run().calls[id - 1];
+      const bool writes = !reader.operands.empty() && reader.operands.front().is_written;
+      if (writes && adds_nothing(reader)) return &reader;
+    }
+  }
+  return nullptr;
 }
 
 // What was reported of the calls that made the operands.
@@ -488,6 +544,14 @@ void check(const OpCall& call, const RunIndex& index, Findings& out) {
                   call.operands.empty() ? dtype_name(*dtype) : dtype_word(call.operands.front()))
             : fmt::format("an operand was rounded to {}{} before, and here that changes the result",
                           name, at_place(rounded->site));
+    std::vector<Cure> cures = moved(index, out.options(), call, rounding);
+    std::vector<Cause> follows = causes(call);
+    const OpCall* epsilon = is_lost ? epsilon_lost(index, call, out) : nullptr;
+    const auto holds = epsilon == nullptr ? std::nullopt : epsilon->result_dtype();
+    if (holds) {
+      cures.insert(cures.begin(), CureProposer(index, out.options()).fit_epsilon(*epsilon, *holds));
+      follows.insert(follows.begin(), {&eps_underflow, epsilon->id});
+    }
     return Details{
         .odd = call.operands.empty() || is_raised ? "" : call.operands.front().name,
         .why = why + "; the same was computed in Double beside it" + lost_text(index, inexact),
@@ -497,9 +561,9 @@ void check(const OpCall& call, const RunIndex& index, Findings& out) {
                                  name != "Float"                           ? "Float"
                                  : kIntegral.contains(source_of(*rounded)) ? "Long"
                                                                            : "Double"),
-        .cures = moved(index, out.options(), call, rounding),
+        .cures = std::move(cures),
         .severity = severity_of(inexact, lost_loss != nullptr),
-        .follows = causes(call)};
+        .follows = std::move(follows)};
   });
 }
 

@@ -41,6 +41,16 @@ const std::string& called_op(const Run& run, const OpCall& call) {
   return outer->op;
 }
 
+// It is refused in Float as well: a mask was meant, or whole numbers.
+bool takes_no_floats(const contracts::Contracts& contracts, const Process& process,
+                     const OpCall& call, Dtype missing) {
+  const auto runtime = contracts.find(call.device_type(), process.libtorch);
+  OpCall in_float = call;
+  for (Operand& operand : in_float.operands)
+    if (operand.dtypes == DtypeSet(missing)) operand.dtypes = Dtype::kFloat;
+  return runtime && contracts.ask(*runtime, in_float).acceptance == contracts::Acceptance::kRejects;
+}
+
 // Computed in Float: the tensor, where it is one, or the layer that has the parameters.
 std::vector<Cure> cures(const CureProposer& propose, const OpCall& call, Dtype dtype) {
   std::vector<const Operand*> tensors;
@@ -98,6 +108,7 @@ void check(const OpCall& call, const RunIndex& index, Findings& out) {
   if (ops::is_python(call.op) && index.is_raised_by_an_op(call.process, call.error)) return;
   const Run& run = index.run();
   const Process& process = run.process_of(call);
+  if (takes_no_floats(*out.options().contracts, process, call, missing->dtype)) return;
   const CureProposer propose(index, out.options());
   const std::string callee = foreign_call(out.options().line_text, call).callee;
   const bool is_foreign = !callee.empty();

@@ -188,6 +188,7 @@ void cast(const Judged& judged, const OpCall& call, const Operand& odd, Dtype dt
       words.add(std::move(cure));
     return;
   }
+  words.add(judged.propose.cast_floats_alone(call, odd));
   if (kIntegral.contains(*odd.dtypes.single()) && dtype == Dtype::kFloat)
     words.add(judged.propose.cast_drawn(call, odd, dtype));
   const OpCall* maker = judged.index.provenance().of(call, odd).maker;

@@ -382,6 +382,26 @@ bool is_weight(const Operand& operand) {
   return is_parameter(operand) || CureProposer::is_learned(operand);
 }
 
+std::optional<Cure> CureProposer::cast_floats_alone(const OpCall& call,
+                                                    const Operand& operand) const {
+  const OpCall* cast = index_.provenance().of(call, operand).maker;
+  const auto casts = [&](const OpCall& one, DtypeSet from) {
+    return index_.has(one, ops::kCast) && !one.operands.empty() &&
+           one.operands.back().dtypes.within(from) && one.result_dtype() &&
+           kFloating.contains(*one.result_dtype());
+  };
+  if (cast == nullptr || !is_users_own(cast->site) || is_in_cpp(*cast) ||
+      !casts(*cast, kIntegral | Dtype::kBool))
+    return std::nullopt;
+  const auto& calls = index_.run().calls;
+  const bool has_floats = std::any_of(calls.begin(), calls.end(), [&](const OpCall& beside) {
+    return beside.process == cast->process && beside.site.line == cast->site.line &&
+           casts(beside, kFloating);
+  });
+  if (!has_floats) return std::nullopt;
+  return rewrite(*cast, *cast->result_dtype(), "floats alone", "cast floating-point tensors alone");
+}
+
 // one_hot takes classes in Long and gives Long, which is cast behind it.
 std::vector<Cure> CureProposer::cast_chooser(const OpCall& call, const Operand& operand,
                                              Dtype dtype, const std::string& noun) const {
@@ -393,6 +413,7 @@ std::vector<Cure> CureProposer::cast_chooser(const OpCall& call, const Operand& 
   const auto add = [&](std::optional<Cure> cure) {
     if (cure) cures.push_back(*std::move(cure));
   };
+  add(cast_floats_alone(call, operand));
   const bool is_drawn = maker != nullptr && index_.has(*maker, ops::kDraws);  // a model's input
   if (maker != nullptr && !(maker->site.line == call.site.line) && !is_learned(operand) &&
       !is_drawn)

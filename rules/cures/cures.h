@@ -50,12 +50,19 @@ class CureProposer {
   Cure fit_number(const OpCall& call, Dtype dtype) const {
     return rewrite(call, dtype, "number", kFitNumber);
   }
+  // An epsilon that is 0 in the dtype, in place of which the least that it has is added.
+  Cure fit_epsilon(const OpCall& call, Dtype dtype) const {
+    return rewrite(call, dtype, "epsilon", "add an epsilon that the dtype holds");
+  }
   // A parameter that is trained keeps its dtype: what reads it is cast.
   static bool is_learned(const Operand& operand);
   // Labels, indices and masks: at the line of a dataset, a loader or the model that makes them, and
   // at that of the call.
   std::vector<Cure> cast_chooser(const OpCall& call, const Operand& operand, Dtype dtype,
                                  const std::string& noun) const;
+  // Integers and masks that a line casts with the floating tensors of a batch are left as they are:
+  // at the cast that made the operand.
+  std::optional<Cure> cast_floats_alone(const OpCall& call, const Operand& operand) const;
   // Several of one call at once.
   std::optional<Cure> cast_operands(const OpCall& call, const std::vector<const Operand*>& operands,
                                     Dtype dtype) const;

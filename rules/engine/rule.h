@@ -79,6 +79,9 @@ class Findings {
   }
   // A rule has spoken of this call, the one that is running included; `but` does not count.
   bool is_reported(const OpCall& call, const Rule* but = nullptr) const;
+  bool is_reported_by(const Rule& rule, const OpCall& call) const {
+    return about_.contains(about_call(&rule, call.id));
+  }
   // The call belongs to what this rule said of `reported`, and is no finding of its own.
   void relate(OpCallId reported, const OpCall& call);
 

@@ -405,8 +405,39 @@ class Net(nn.Module):
                    operand="self", arguments=["self"])
         self.check("m = z.half().sum(-1)", "m = z.float().sum(-1).to(torch.float16)", 2, "cast and back", op="sum",
                    operand="self", arguments=["self"])
-        self.refuse("no value that could be cast back", "import torch\na, b = x.sort(0)\n", 2, "cast and back", op="sort",
-                    operand="self", arguments=["self"])
+        self.check("u, s = x.svd()", "u, s = x.to(torch.float32).svd()\nu, s = u.to(x.dtype), s.to(x.dtype)", 2, "cast and back", op="svd",
+                   operand="self", arguments=["self"], gives_floats=[True, True])
+        self.check("v, i = x.sort(0)", "v, i = x.to(torch.float32).sort(0)\nv = v.to(x.dtype)", 2, "cast and back", op="sort",
+                   operand="self", arguments=["self"], gives_floats=[True, False])
+        head = "import torch\ndef low_rank(x, r):\n    "
+        text = head + "u, s, v = torch.svd(x)\n    a = v[:r]\n    return a, u[:, :r] * s[:r], r\n"
+        more = {"op": "svd", "operand": "self", "arguments": ["self"], "gives_floats": [True, True, True]}
+        cast = "u, s, v = torch.svd(x.to(torch.float32))\n    "
+        back = "u, s, v = u.to(x.dtype), s.to(x.dtype), v.to(x.dtype)\n    "
+        self.assertEqual(self.ways(text, 3, "cast and back", **more), [
+            head + cast + "a = v[:r]\n    return a.to(x.dtype), (u[:, :r] * s[:r]).to(x.dtype), r\n",
+            head + cast + back + "a = v[:r]\n    return a, u[:, :r] * s[:r], r\n"])
+        for behind in ("x = v[:r]", "if r:\n        return s", "print(s)"):  # x has another dtype then, or more than one line returns
+            self.assertEqual(len(self.ways(text.replace("a = v[:r]", behind), 3, "cast and back", **more)), 1)
+        for floats in ([], [True], [True, True, True]):  # what the op gave is not known, or is no pair
+            self.refuse("no value that could be cast back", "import torch\na, b = x.sort(0)\n", 2, "cast and back", op="sort",
+                        operand="self", arguments=["self"], gives_floats=floats)
+
+    def test_floats_alone(self):
+        more = {"op": "_to_copy", "operand": "floats alone", "arguments": ["self"], "dtype": "float16"}
+        for before, after in (
+                ("a = map(lambda t: t.half(), a)", "a = map(lambda t: t.half() if t.is_floating_point() else t, a)"),
+                ("a = [t.half() if t is not None else t for t in a]", "a = [t.half() if t is not None and t.is_floating_point() else t for t in a]"),
+                ("b = {k: v.to(dev, torch.half) for k, v in b.items()}",
+                 "b = {k: v.to(dev, torch.half) if v.is_floating_point() else v.to(dev) for k, v in b.items()}"),
+                ("b = [f(t.to(dtype)) for t in b]", "b = [f((t.to(dtype) if t.is_floating_point() else t)) for t in b]")):
+            self.check(before, after, 2, "rewrite", **more)
+        self.refuse("one tensor after the other", "import torch\na = f(a)\n", 2, "rewrite", **more)
+
+    def test_a_module_by_another_name(self):
+        more = {"op": "conv2d", "operand": "input", "arguments": ["input"], "module": "net.0"}
+        self.check("y = f(self._model(x), 1)", "y = f(self._model(x.to(torch.float32)), 1)", 2, "cast module input", extent=[7, 2, 21], **more)
+        self.refuse("were not found", "import torch\ny = f(self._model(x), 1)\n", 2, "cast module input", **more)  # which call it was
 
     # ---- where a tensor is made or bound
 
