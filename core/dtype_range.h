@@ -31,6 +31,8 @@ inline constexpr IntegerRange kIntegerRanges[] = {
     {Dtype::kChar, -128, 127},
     {Dtype::kShort, -32768, 32767},
     {Dtype::kInt, -2147483648.0, 2147483647.0},
+    {Dtype::kUInt16, 0, 65535},
+    {Dtype::kUInt32, 0, 4294967295.0},
 };
 
 // None for a dtype whose ends are out of reach.

@@ -128,6 +128,13 @@ def torch_name(source):
     return None
 
 
+def numpy_name(source):
+    """How the module calls NumPy; None where it does not import it under a name."""
+    found = [alias.asname or "numpy" for tree in (source.tree, *source.others) for node in ast.walk(tree)
+             if isinstance(node, ast.Import) for alias in node.names if alias.name == "numpy"]
+    return found[0] if found else None
+
+
 def modules_imported(source):
     names = {"F", "torch", "nn", "th", "functional"}
     for tree in (source.tree, *source.others):
@@ -255,8 +262,8 @@ class Site:
                 sign = SIGNS.get(type(node.op))
             elif isinstance(node, ast.Compare) and len(node.ops) == 1:
                 left, right, sign = node.left, node.comparators[0], SIGNS.get(type(node.ops[0]))
-            elif isinstance(node, ast.UnaryOp) and full.strip("_") == {ast.USub: "neg", ast.Invert: "bitwise_not"}.get(
-                    type(node.op)):
+            elif isinstance(node, ast.UnaryOp) and full.strip("_").replace("numpy.negative", "neg") == {
+                    ast.USub: "neg", ast.Invert: "bitwise_not"}.get(type(node.op)):
                 found.append((node.operand, node.operand, node))
                 continue
             else:
@@ -734,6 +741,9 @@ class Site:
     def dtype_texts(self, cast=None):
         """The ways to write the wanted dtype: (text, further edits). Without what is cast the place is another line, where
         what it meets may not be known yet."""
+        if self.is_numpy:
+            name = numpy_name(self.source)
+            return [(f"{name}.{self.cure['dtype']}" if name else f'"{self.cure["dtype"]}"', [])]
         own = self.own_names()
         texts = [name for name, is_sure in own if is_sure] + ([] if cast is None else self.met_texts(cast)) + self.met_later()
         texts += self.names_that_ran() + [name for name, is_sure in own if not is_sure]
@@ -772,8 +782,10 @@ class Site:
             raise Unplaced("a cast to a real dtype drops the imaginary part")
         ways = []
         for text, more in self.dtype_texts(nodes[0]):
+            if any(not is_loaded(node) for node in nodes) and self.is_numpy:
+                raise Unplaced("what the line writes into is not cast there")
             has_method = more and self.cure["dtype"] in METHOD_OF  # ".float()" needs no name for torch
-            suffix = f".{METHOD_OF[self.cure['dtype']]}()" if has_method else f".to({text})"
+            suffix = f".{METHOD_OF[self.cure['dtype']]}()" if has_method else self.cast_text(text)
             edits = [edit for node in nodes for edit in (
                 [self.source.replaced(node, f"[t{suffix} for t in {self.source.text(node)}]")] if node in lists else
                 self.cast(node, text, suffix))]
@@ -786,6 +798,14 @@ class Site:
             return [edit for element in node.elts for edit in (
                 self.asked_instead(element, dtype, suffix) or self.suffixed(element, suffix))]
         return self.asked_instead(node, dtype, suffix) or self.suffixed(node, suffix)
+
+    @property
+    def is_numpy(self):
+        """The arrays are NumPy's, which have astype()."""
+        return any(call["op"].startswith("python::numpy.") for call in self.cure["calls"][:1])
+
+    def cast_text(self, dtype):
+        return f".astype({dtype})" if self.is_numpy else f".to({dtype})"
 
     def suffixed(self, node, suffix):
         if self.is_state(node):
@@ -814,7 +834,7 @@ class Site:
 
     def asked_instead(self, node, dtype, suffix):
         """Where an expression asks for a dtype by itself: torch.zeros(…, dtype=…), x.half(), x.to(torch.half)."""
-        if not isinstance(node, ast.Call):
+        if not isinstance(node, ast.Call) or self.is_numpy:
             return []
         for keyword in node.keywords:
             if keyword.arg in DTYPE_KEYWORDS:
@@ -868,6 +888,8 @@ class Site:
     def back(self):
         """The suffix that casts back to the dtype that the operand had."""
         name = torch_name(self.source)
+        if self.is_numpy:
+            return self.cast_text(f"{numpy_name(self.source) or 'numpy'}.{self.cure['from']}")
         return f".to({name}.{self.cure['from']})" if name else f".{METHOD_OF[self.cure['from']]}()"
 
 

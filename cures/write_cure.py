@@ -30,7 +30,7 @@ from cpp_source import CppFile  # noqa: E402
 from source import Notebook, Source, Unplaced, change_between, edit_of, read  # noqa: E402
 from statement import (CASTS, CAST_METHODS, DTYPE_KEYWORDS, DTYPES, FACTORIES, FUNCTIONS, SIGNS, Site, binder_of, blocks,  # noqa: E402
                        calls_in, dotted, head_nodes, import_of_torch, index_of, is_cast, is_compound, is_loaded, is_name, last_part,
-                       may_be_tensor, names_bound, new_import, new_statement, only, require_own_lines, shown_by, torch_name)
+                       may_be_tensor, names_bound, new_import, new_statement, numpy_name, only, require_own_lines, shown_by, torch_name)
 
 
 # ---- kinds of cures: each gives its ways, a way is a list of edits
@@ -123,6 +123,8 @@ def cast_and_back(site):
     """The operand cast for this call, and what it gives cast back, behind the signs that compute with that: f(x) / n."""
     nodes = site.operand_nodes()
     node = only(nodes, "the operand")
+    if site.is_numpy:
+        return clipped_and_back(site, node)
     around = site.source.parents.get(node)
     while around is not None and not isinstance(around, (ast.Call, ast.BinOp, ast.stmt)):
         around = site.source.parents.get(around)
@@ -166,6 +168,16 @@ def returned_back(site, statement, names, back):
     value = block[-1].value
     given = value.elts if isinstance(value, ast.Tuple) else [value]
     return [edit for node in given if node is not None and is_of_them(node) for edit in site.suffixed(node, back)]
+
+
+def clipped_and_back(site, node):
+    """np.clip(x.astype(np.int32) + 40, 0, 255).astype(np.uint8), which does not wrap in the cast back."""
+    clip = site.source.parents.get(node)
+    while isinstance(clip, ast.expr) and not (isinstance(clip, ast.Call) and last_part(clip.func) == "clip"):
+        clip = site.source.parents.get(clip)
+    if not isinstance(clip, ast.Call):
+        raise Unplaced("nothing clips what the line computes")
+    return [[*way, *site.suffixed(clip, site.back())] for way in site.casts(node)]
 
 
 def made_by(site):
@@ -223,9 +235,9 @@ def copied(site):
     return [[site.source.replaced(statement, f"{name}.copy_({site.source.text(statement.value)})")]]
 
 
-def variable_of(site):
+def variable_of(site, operand=""):
     """The variable that is the operand in this statement, or that the module is called with."""
-    nodes = site.operand_nodes()
+    nodes = site.operand_nodes(operand)
     if not nodes:
         call = site.module_call()
         nodes = [site.module_argument(call)] if call is not None else []
@@ -240,6 +252,8 @@ def variable_of(site):
 @writes("cast variable")
 def cast_variable(site):
     """x = x.to(…) below the statement that binds it, where more than this one reads it."""
+    if site.is_numpy:
+        return cast_arrays(site)
     node, binder = variable_of(site)
     scope = site.scope_of(site.statement)
     readers = [n for n in ast.walk(scope) if isinstance(n, ast.Name) and n.id == node.id and is_loaded(n)]
@@ -248,6 +262,20 @@ def cast_variable(site):
     cast = "tuple(t.to({1}) for t in {0})" if site.is_state(node) else "{0}.to({1})"
     return [[new_statement(site.source, binder, f"{node.id} = {cast.format(node.id, dtype)}"), *more]
             for dtype, more in site.dtype_texts()]
+
+
+def cast_arrays(site):
+    """x = x.astype(…) below the statement that binds it, of each of the operands, or in it where that is x = f(…)."""
+    found = {node.id: binder for node, binder in (variable_of(site, name) for name in site.cure["operand"].split(","))}
+    ways = []
+    for dtype, _ in site.dtype_texts():
+        edits = []
+        for name, binder in found.items():
+            is_made = isinstance(binder, ast.Assign) and is_name(binder.targets[0]) and isinstance(binder.value, ast.Call)
+            edits += site.suffixed(binder.value, site.cast_text(dtype)) if is_made else [
+                new_statement(site.source, binder, f"{name} = {name}{site.cast_text(dtype)}")]
+        ways.append(edits)
+    return ways
 
 
 @writes("cast drawn")
@@ -1185,7 +1213,37 @@ def own_backward(site):
     return [edits]
 
 
-REWRITES = {"autocast left": leave_autocast, "autocast off": autocast_off, "lowest": lowest, "constructor": constructor, "not in place": not_in_place, "floating alone": floating_alone, "floats alone": floats_alone, "floor": floor, "whole numbers": whole_numbers, "^": exclusive_or, "~": invert,
+def astype_call(site):
+    """x.astype(np.uint8) of the line, and where it names the dtype."""
+    call = site.one(lambda nodes: [n for n in calls_in(nodes) if last_part(n.func) == "astype" and isinstance(n.func, ast.Attribute)],
+                    "a call of astype()")
+    dtypes = [*call.args[:1], *(k.value for k in call.keywords if k.arg == "dtype")]
+    return call, only(dtypes, "the dtype")
+
+
+def clipped(site):
+    """np.clip(x, 0, 255).astype(np.uint8) for x.astype(np.uint8)."""
+    call, _ = astype_call(site)
+    name, receiver = numpy_name(site.source), call.func.value
+    if name is None:
+        raise Unplaced("the file does not import numpy")
+    bits = int(re.sub(r"\D", "", site.cure["dtype"]))
+    ends = (0, 2 ** bits - 1) if site.cure["dtype"].startswith("u") else (-2 ** (bits - 1), 2 ** (bits - 1) - 1)
+    text = site.source.text(receiver)
+    edits = [site.source.replaced(receiver, f"{name}.clip({text}, {ends[0]}, {ends[1]})")]
+    if site.stands_in_brackets(receiver):  # (x * 255).astype(np.uint8)
+        begin, end = (receiver.lineno - 1, receiver.col_offset - 1), (receiver.end_lineno - 1, receiver.end_col_offset + 1)
+        edits = [(*begin, *end, f"{name}.clip({text}, {ends[0]}, {ends[1]})")]
+    return [edits]
+
+
+def astype(site):
+    _, dtype = astype_call(site)
+    (text, _), = site.dtype_texts()
+    return [[site.source.replaced(dtype, site.in_kind_of(dtype, text))]]
+
+
+REWRITES = {"clipped": clipped, "astype": astype, "autocast left": leave_autocast, "autocast off": autocast_off, "lowest": lowest, "constructor": constructor, "not in place": not_in_place, "floating alone": floating_alone, "floats alone": floats_alone, "floor": floor, "whole numbers": whole_numbers, "^": exclusive_or, "~": invert,
             "number": fit_number, "epsilon": fit_epsilon, "gradient": cast_gradient, "gradient read": cast_gradient_read,
             "numpy": cast_for_numpy, "requires_grad_": cast_before_requires_grad, "inverted": cast_inverted,
             "arguments": cast_arguments, "scaler": without_scaler, "dtype": dtype_argument, "dtype given": dtype_given, "dtype named": dtype_named, "no dtype": without_dtype,

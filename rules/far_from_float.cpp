@@ -16,6 +16,7 @@
 #include "rules/cures/cures.h"
 #include "rules/engine/formatting.h"
 #include "rules/engine/losses.h"
+#include "rules/engine/meant_wraps.h"
 #include "rules/engine/rule.h"
 #include "rules/engine/run_index.h"
 
@@ -155,6 +156,113 @@ void check_wrapped(const RunIndex& index, const OpCall& call, bool is_cast,
                    ? fmt::format("clamp before the cast: .round().clamp({}, {})", least, largest)
                    : "cast to torch.int64",
         .cures = is_cast ? std::vector<Cure>() : widened(index, out.options(), call)};
+  });
+}
+
+// Where the arrays come into the function, once, if one call reads two of them or another line of
+// the function wraps as well; at the operand of this call; and back behind a clip() of the line.
+std::vector<Cure> widened_arrays(const RunIndex& index, const JudgeOptions& options, OpCall call) {
+  if (!is_users_own(call.site)) {  // np.diff(x), of which x is both
+    call.site.inner = call.site.line;
+    call.operands.resize(std::min<size_t>(call.operands.size(), 1));
+  }
+  const Dtype dtype = *call.result_dtype();
+  const bool are_pictures = dtype == Dtype::kByte || dtype == Dtype::kUInt16;
+  const Dtype wide = are_pictures ? Dtype::kDouble : Dtype::kLong;
+  const CureProposer propose(index, options);
+  std::vector<const Operand*> arrays;
+  for (const Operand& operand : call.operands)
+    if (operand.dtypes == DtypeSet(dtype) && !operand.shape.empty()) arrays.push_back(&operand);
+  if (arrays.empty()) return {};
+  const auto& calls = index.run().calls;
+  const bool wraps_again = std::any_of(calls.begin(), calls.end(), [&](const OpCall& other) {
+    return other.id != call.id && other.process == call.process && ops::is_numpy(other.op) &&
+           other.site.line.file == call.site.line.file &&
+           other.site.line.function == call.site.line.function;
+  });
+  std::vector<Cure> cures;
+  const auto add = [&](std::optional<Cure> cure) {
+    if (cure) cures.push_back(*std::move(cure));
+  };
+  const bool is_clipped = propose.line_of(call).find("clip(") != std::string::npos;
+  if (is_clipped) add(propose.cast_and_back(call, *arrays.front(), Dtype::kInt));
+  if (arrays.size() > 1 || wraps_again) add(propose.cast_arrays(call, arrays, wide));
+  add(propose.cast_operand(call, *arrays.front(), wide, "input"));
+  if (arrays.size() == 1 && !wraps_again) add(propose.cast_arrays(call, arrays, wide));
+  return cures;
+}
+
+// At the cast itself.
+std::vector<Cure> kept_by_cast(const RunIndex& index, const JudgeOptions& options,
+                               const OpCall& call) {
+  if (!is_users_own(call.site) || call.operands.empty()) return {};
+  const CureProposer propose(index, options);
+  const Dtype dtype = *call.result_dtype();
+  const bool is_whole = call.operands.front().dtypes.within(kIntegral);
+  const Dtype wide = dtype == Dtype::kHalf                ? Dtype::kFloat
+                     : is_whole && dtype != Dtype::kFloat ? Dtype::kLong
+                                                          : Dtype::kDouble;
+  std::vector<Cure> cures;
+  const bool is_fraction = std::fabs(call.inexact->from) < 1;
+  if (integer_range(dtype) != nullptr && !is_fraction && dtype != Dtype::kInt)
+    cures.push_back(propose.rewrite(call, dtype, "clipped", "clip it before the cast"));
+  cures.push_back(propose.rewrite(call, wide, "astype",
+                                  fmt::format("cast it to {} instead", dtype_name(wide))));
+  return cures;
+}
+
+// By ndarray.astype().
+void check_array_cast(const RunIndex& index, const OpCall& call, Findings& out) {
+  const Dtype dtype = *call.result_dtype();
+  const double from = call.inexact->from, to = call.inexact->to;
+  const IntegerRange* range = integer_range(dtype);
+  if (wraps_as_meant(index, out.options(), call)) return;
+  const bool becomes_one = dtype == Dtype::kFloat;
+  const std::string message = becomes_one
+                                  ? fmt::format("{} became {} in {}, and so did its neighbour",
+                                                number(from), number(to), dtype_name(dtype))
+                                  : fmt::format("{} is cast to {} and becomes {}",
+                                                short_number(from), dtype_name(dtype), number(to));
+  const std::string why =
+      std::isinf(to) ? "Half ends at 65504"
+      : becomes_one  ? "Float has 24 bits for a number: whole ones beyond 16777216 have gaps"
+      : range == nullptr || std::fabs(from) < 1
+          ? "integers hold no fractions: a cast cuts them off"
+          : fmt::format(
+                "{} holds whole numbers from {:.0f} to {:.0f}; what the cast makes of others "
+                "means nothing",
+                dtype_name(dtype), range->least, range->largest);
+  out.add(call, message, [&] {
+    return Details{.odd = call.operands.empty() ? "" : call.operands.front().name,
+                   .why = why + ", and NumPy says nothing of it",
+                   .fix = "cast to a dtype that holds them, or clip them before the cast",
+                   .cures = kept_by_cast(index, out.options(), call)};
+  });
+}
+
+// NumPy computed it before any op of LibTorch was called.
+void check_array(const RunIndex& index, const OpCall& call, Findings& out) {
+  if (call.op.ends_with(".astype")) return check_array_cast(index, call, out);
+  const IntegerRange* range = integer_range(*call.result_dtype());
+  if (range == nullptr || !wraps(*range, call.inexact->from) ||
+      wraps_as_meant(index, out.options(), call))
+    return;
+  const std::string message =
+      fmt::format("{} in {} is {} and becomes {}", call.op.substr(ops::kPython.size()),
+                  dtype_name(range->dtype), number(call.inexact->from), number(call.inexact->to));
+  out.add(call, message, [&] {
+    Details details{
+        .odd = call.operands.empty() ? "" : call.operands.front().name,
+        .why = fmt::format("{} holds whole numbers from {:.0f} to {:.0f}; beyond that they wrap "
+                           "around, and NumPy says nothing of arrays",
+                           dtype_name(range->dtype), range->least, range->largest),
+        .fix = "cast before the arithmetic, by astype(), to int64 or a floating dtype",
+        .cures = widened_arrays(index, out.options(), call)};
+    for (const Operand& operand : call.operands)
+      if (const OpCall* made = index.run().call(operand.origin);
+          made != nullptr && made->site.line.function == call.site.line.function)
+        details.follows.push_back({&far_from_float, made->id});
+    return details;
   });
 }
 
@@ -487,6 +595,7 @@ void check(const OpCall& call, const RunIndex& index, Findings& out) {
   if (!call.inexact || !dtype || call.outcome != Outcome::kReturned ||
       out.is_reported(call, &silent_promotion))
     return;
+  if (ops::is_numpy(call.op)) return check_array(index, call, out);
   if (ops::is_python(call.op)) return check_cut_off(index, call, out);
   InexactValue inexact = *call.inexact;
   const double from = inexact.from, to = inexact.to;

@@ -328,6 +328,20 @@ std::optional<Cure> CureProposer::cast_operands(const OpCall& call,
   return cure;
 }
 
+std::optional<Cure> CureProposer::cast_arrays(const OpCall& call,
+                                              const std::vector<const Operand*>& operands,
+                                              Dtype dtype) const {
+  if (operands.empty() || !is_users_own(call.site)) return std::nullopt;
+  std::vector<std::string> names;
+  for (const Operand* operand : operands) names.push_back(operand->name);
+  Cure cure =
+      cure_of(CureKind::kCastVariable, call, fmt::format("{}", fmt::join(names, ",")), dtype);
+  cure.text =
+      fmt::format("cast the {} of {} to {} where it comes from{}", fmt::join(names, " and the "),
+                  call.short_op(), dtype_name(dtype), at(call.site.line));
+  return cure;
+}
+
 std::vector<Dtype> drawn_with(const Run& run, const OpCall& reader, const Operand& operand) {
   constexpr uint64_t kMost = 8;
   const OpCall* origin = run.call(operand.origin);

@@ -66,6 +66,9 @@ class CureProposer {
   // Several of one call at once.
   std::optional<Cure> cast_operands(const OpCall& call, const std::vector<const Operand*>& operands,
                                     Dtype dtype) const;
+  // Variables of NumPy's, below the statements that bind them.
+  std::optional<Cure> cast_arrays(const OpCall& call, const std::vector<const Operand*>& operands,
+                                  Dtype dtype) const;
   // The variable that the line reads, below the statement that binds it; with all that is bound
   // there in the operand's dtype, or alone.
   std::optional<Cure> cast_drawn(const OpCall& call, const Operand& operand, Dtype dtype) const;

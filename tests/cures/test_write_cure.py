@@ -13,7 +13,8 @@ import write_cure
 from lists import dtypes, precisions
 from source import Unplaced
 
-TABLES = {"names": [["grid_sampler", "grid_sample"]], "signs": [["@", "mm"], ["*", "mul"], ["-", "sub"], ["/", "div"], ["+", "add"]],
+TABLES = {"names": [["grid_sampler", "grid_sample"]], "signs": [["@", "mm"], ["*", "mul"], ["-", "sub"], ["/", "div"], ["+", "add"],
+                                                                 ["-", "numpy.subtract"], ["*", "numpy.multiply"], ["+", "numpy.add"], ["**", "numpy.square"]],
           "dimension_first": ["index_"], "first_only": ["embedding"], "precisions": precisions(), "dtypes": dtypes()}
 
 
@@ -1049,6 +1050,39 @@ def main(args):
         self.path.write_bytes(b"// \xe4\n")
         with self.assertRaisesRegex(Unplaced, "is not UTF-8"):
             write_cure.write({"cures": [self.cure(1, "cast result", cpp="Half")], **TABLES})
+
+    # ---- arrays of NumPy's
+
+    def in_numpy(self, text, line, kind, operand="self,other", op="subtract", dtype="float64", head="import numpy as np\n"):
+        return self.ways(head + text, line, kind, op=f"python::numpy.{op}", operand=operand, arguments=("self", "other"), dtype=dtype,
+                         before="uint8")[0].removeprefix(head)
+
+    def test_arrays_where_they_come_into_the_function(self):
+        text = "def psnr(a, b):\n    \"\"\"In dB.\"\"\"\n    return np.mean((a - b) ** 2)\n"
+        cast = "    a = a.astype(np.float64)\n    b = b.astype(np.float64)\n"
+        self.assertEqual(self.in_numpy(text, 4, "cast variable"), text.replace("    return", cast + "    return"))
+        made = "a = read(p)\nb = a[0]\nc = a - b\n"
+        self.assertEqual(self.in_numpy(made, 4, "cast variable"),
+                         "a = read(p).astype(np.float64)\nb = a[0]\nb = b.astype(np.float64)\nc = a - b\n")
+        self.assertEqual(self.in_numpy("def f(x):\n    x += 40\n", 3, "cast variable", "self", "add"),
+                         "def f(x):\n    x = x.astype(np.float64)\n    x += 40\n")
+        self.assertEqual(self.in_numpy("for a, b in pairs:\n    c = a - b\n", 3, "cast variable"),
+                         "for a, b in pairs:\n    a = a.astype(np.float64)\n    b = b.astype(np.float64)\n    c = a - b\n")
+
+    def test_an_array_at_its_operand(self):
+        self.assertEqual(self.in_numpy("c = (x[0] + 1) - y\n", 2, "cast operand", "self"), "c = (x[0] + 1).astype(np.float64) - y\n")
+        self.assertEqual(self.in_numpy("c = np.subtract(x, y)\n", 2, "cast operand", "self"), "c = np.subtract(x.astype(np.float64), y)\n")
+        self.assertEqual(self.in_numpy("c = x ** 2\n", 2, "cast operand", "self", "square", "int64"), "c = x.astype(np.int64) ** 2\n")
+        self.assertEqual(self.in_numpy("c = x - y\n", 3, "cast operand", "self", head="import torch\nimport cv2\n"),
+                         'c = x.astype("float64") - y\n')
+        self.assertEqual(self.in_numpy("c = x.astype(np.uint8) - y\n", 2, "cast operand", "self"),
+                         "c = x.astype(np.uint8).astype(np.float64) - y\n")
+        self.refuse("writes into", "import numpy as np\nx += y\n", 2, "cast operand", op="python::numpy.add", operand="self",
+                    arguments=("self", "other"))
+
+    def test_an_array_and_back_behind_a_clip(self):
+        self.assertEqual(self.in_numpy("c = np.clip(x + 40, 0, 255)\n", 2, "cast and back", "self", "add", "int32"),
+                         "c = np.clip(x.astype(np.int32) + 40, 0, 255).astype(np.uint8)\n")
 
     # ---- sources
 

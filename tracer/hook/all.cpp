@@ -14,6 +14,7 @@
 #include "tracer/hook/health.cpp"
 #include "tracer/hook/hook.cpp"
 #include "tracer/hook/looking.cpp"
+#include "tracer/hook/numpy.cpp"
 #include "tracer/hook/op_table.cpp"
 #include "tracer/hook/phases.cpp"
 #include "tracer/hook/pretended.cpp"

@@ -18,6 +18,7 @@
 #include "tracer/hook/factories.h"
 #include "tracer/hook/facts.h"
 #include "tracer/hook/gpu_work.h"
+#include "tracer/hook/numpy.h"
 #include "tracer/hook/regions.h"
 #include "tracer/hook/requests.h"
 #include "tracer/hook/sites.h"
@@ -478,6 +479,7 @@ trace::SignatureRecord* describe(ThreadState* state, uint64_t key, const Frame& 
   BusyScope busy(state);
   watch_compiler();
   watch_factories();
+  watch_numpy();
   watch_default_dtype();
   note_request(frame, inputs, autocast.any());
   Description description;
@@ -569,6 +571,38 @@ trace::SignatureRecord* describe_factory(ThreadState* state, uint64_t key, const
   uint16_t count = 0;
   add_result(record, count, result, -1, 0);
   finish_results(record, count);
+  return record;
+}
+
+trace::SignatureRecord* describe_numpy(ThreadState* state, uint64_t key,
+                                       const python::WrappedCall& call, const Frame& frame) {
+  if (!has_room()) return lost();
+  const BusyScope busy(state);
+  const Frame* parent = state->innermost();
+  const std::vector<python::LocalTensor> arrays = python::arrays_of(call);
+  Description description;
+  for (const python::LocalTensor& array : arrays) {
+    description.operands.push_back(describe_local(array, array.name, array.dtype));
+    trace::OperandRecord& operand = description.operands.back();
+    operand.role = static_cast<uint8_t>(Role::kInput);
+    operand.origin = tracer.origins.find(array.memory, array.memory, operand.dtype);
+  }
+  trace::OperandRecord result = description.operands.back();
+  result.dtype = static_cast<uint8_t>(dtype_of_torch(call.dtype));
+  result.origin = 0;
+  description.operands.pop_back();
+  description.op = intern(std::string(ops::kPython) + call.function);
+  description.site = frame.site;
+  description.parent = parent && parent->signature ? parent->signature->id : 0;
+  description.phase = frame.phase;
+  description.result_room = 1;
+  trace::SignatureRecord* record = write_once(key, description);
+  if (!record) return lost();
+  if (arrays.back().memory)
+    tracer.origins.set(arrays.back().memory, arrays.back().memory, result.dtype, record->id);
+  if (!take_results(record)) return record;
+  *results_of(record) = result;
+  finish_results(record, 1);
   return record;
 }
 

@@ -8,6 +8,7 @@
 #include "tracer/hook/thread_state.h"
 #include "tracer/hook/torch_compat.h"
 #include "tracer/hook/tracer.h"
+#include "tracer/python/numpy_loops.h"
 #include "tracer/python/python_api.h"
 
 namespace dtypecheck {
@@ -163,6 +164,10 @@ void describe_region_results(trace::SignatureRecord* record, Tensors outputs);
 trace::SignatureRecord* describe_factory(ThreadState* state, uint64_t key, const char* function,
                                          python::Object* source, const Frame& frame,
                                          const c10::TensorImpl* result);
+
+// A call of NumPy that wrapped around ("python::numpy.subtract"), with its arrays.
+trace::SignatureRecord* describe_numpy(ThreadState* state, uint64_t key,
+                                       const python::WrappedCall& call, const Frame& frame);
 
 // A refusal that no op raised, as an op call of its own ("python::GradScaler._unscale_grads_").
 // Null when there was no room.

@@ -17,9 +17,8 @@
 
 namespace dtypecheck {
 namespace tracer {
-namespace {
 
-const OpInfo& factory_op() {
+const OpInfo& python_op() {
   static const OpInfo* op = [] {
     auto* made = new OpInfo;
     made->name = std::string(ops::kPython) + "torch";
@@ -28,17 +27,19 @@ const OpInfo& factory_op() {
   return *op;
 }
 
+namespace {
+
 bool on_enter(const void* place) {
   ThreadState* state = thread_state();
   if (!state || state->busy || state->muted_by || !is_looking() || !tracer.is_on()) return false;
   state->drop_stale_frames(place);
   const Frame* parent = state->innermost();
   if (state->depth >= ThreadState::kMaxDepth) return false;
-  if (parent && parent->op == &factory_op()) return false;  // a __torch_function__ calls it again
+  if (parent && parent->op == &python_op()) return false;  // a __torch_function__ calls it again
   Frame& frame = state->frames[state->depth];
   frame = Frame{};
   frame.record = place;
-  frame.op = &factory_op();
+  frame.op = &python_op();
   const bool own_place = !parent || !parent->op;  // Python runs in an autograd node, too
   frame.site = own_place || parent->site == 0 ? site_here(state) : parent->site;
   const int64_t recorded = parent && c10::GradMode::is_enabled() ? 0 : -1;  // computed again

@@ -144,6 +144,7 @@ struct LocalTensor {
   std::string parameter;
   const void* impl = nullptr;
   const void* grad_impl = nullptr;
+  const void* memory = nullptr;  // of an array of NumPy's
   std::string grad_dtype;  // of .grad when it is there
 };
 struct Refusal {

@@ -1,0 +1,213 @@
+// numpy_casts.cpp: ndarray.astype(), where it loses what a person would miss: numbers beyond the
+// integers that they are cast to, or all below 1; infinities in 16 bits; neighbours that become one
+// number in Float. See numpy_loops.h. A C function of ours calls the original and compares some of
+// what went in and came out, when both are there: nothing of NumPy's casts themselves is touched.
+#include <cmath>
+#include <limits>
+
+#include "tracer/python/numpy_loops.h"
+
+namespace dtypecheck {
+namespace tracer {
+namespace python {
+namespace {
+
+using FastCall = Object* (*)(Object* self, Object* const* values, std::ptrdiff_t count,
+                             Object* names);
+FastCall real_astype = nullptr;
+NumpyWatcher watching;
+
+// NPY_TYPES.
+enum Type {
+  kByte = 1,
+  kInt = 5,
+  kUInt = 6,
+  kULongLong = 10,
+  kFloat = 11,
+  kDouble = 12,
+  kHalf = 23
+};
+
+constexpr bool is_integer(int type) { return type >= kByte && type <= kULongLong; }
+constexpr bool is_unsigned(int type) { return is_integer(type) && type % 2 == 0; }
+constexpr int bytes_of(int type) { return type < 3 ? 1 : type < 5 ? 2 : type < 7 ? 4 : 8; }
+
+const char* name_of(int type) {
+  constexpr const char* kNames[] = {"", "int8", "uint8", "int16", "uint16", "int32", "uint32"};
+  return type <= kUInt ? kNames[type] : type == kFloat ? "float32" : "float16";
+}
+
+// PyArrayObject and PyArray_Descr, in NumPy 1 and 2.
+struct Array {
+  explicit Array(const Object* object)
+      : memory(load<const char*>(object, 16)),
+        dims(load<int>(object, 24)),
+        shape(load<const std::ptrdiff_t*>(object, 32)),
+        strides(load<const std::ptrdiff_t*>(object, 40)) {
+    const auto* dtype = load<const char*>(object, 56);
+    is_swapped = dtype[26] == '>';  // on the machines that are traced
+    type = load<int>(dtype, 28);
+    for (int i = 0; i < dims; ++i) count *= shape[i];
+  }
+  const char* at(std::ptrdiff_t index) const {
+    const char* place = memory;
+    for (int i = dims; i-- > 0; index /= shape[i]) place += index % shape[i] * strides[i];
+    return place;
+  }
+
+  const char* memory;
+  int dims;
+  const std::ptrdiff_t *shape, *strides;
+  bool is_swapped;
+  int type;
+  std::ptrdiff_t count = 1;
+};
+
+// Of 64 bits as well: neighbours are told apart.
+long double number_at(const char* place, int type) {
+  switch (type) {
+    case 1:
+      return load<int8_t>(place, 0);
+    case 2:
+      return load<uint8_t>(place, 0);
+    case 3:
+      return load<int16_t>(place, 0);
+    case 4:
+      return load<uint16_t>(place, 0);
+    case kInt:
+      return load<int32_t>(place, 0);
+    case kUInt:
+      return load<uint32_t>(place, 0);
+    case 7:
+    case 9:
+      return static_cast<long double>(load<int64_t>(place, 0));
+    case 8:
+    case kULongLong:
+      return static_cast<long double>(load<uint64_t>(place, 0));
+    case kFloat:
+      return load<float>(place, 0);
+    case kDouble:
+      return load<double>(place, 0);
+    default: {  // Half: whether it is an infinity is all that is asked
+      const auto bits = load<uint16_t>(place, 0);
+      return (bits & 0x7fff) == 0x7c00 ? std::numeric_limits<long double>::infinity() : 1;
+    }
+  }
+}
+
+struct Lost {
+  bool is_lost = false;
+  double from = 0, to = 0;
+  void note(long double was, long double is) {
+    if (!is_lost) from = static_cast<double>(was), to = static_cast<double>(is);
+    is_lost = true;
+  }
+};
+
+constexpr long double kMask = 1e8;       // what is larger is meant to be infinite
+constexpr long double kExact = 1 << 24;  // whole numbers below are numbers of Float
+constexpr std::ptrdiff_t kFewest = 16;   // to speak of all of them, or of a share
+
+// -1 is what labels have for "none".
+bool is_beyond(long double value, int type) {
+  const int bits = 8 * bytes_of(type);
+  const long double most = std::ldexp(1.0L, is_unsigned(type) ? bits : bits - 1);
+  return value >= most || (is_unsigned(type) ? value <= -1 && value != -1 : value <= -most - 1);
+}
+
+void look_at_integers(const Array& from, const Array& to, std::ptrdiff_t by, Lost& lost) {
+  std::ptrdiff_t fractions = 0, others = 0;
+  Lost first;
+  for (std::ptrdiff_t i = 0; i < from.count && !lost.is_lost; i += by) {
+    const long double value = number_at(from.at(i), from.type);
+    if (!std::isfinite(value)) continue;
+    if (is_beyond(value, to.type)) lost.note(value, number_at(to.at(i), to.type));
+    const bool is_fraction = std::fabs(value) < 1 && value != 0;
+    is_fraction ? ++fractions : others += value != 0;
+    if (is_fraction) first.note(value, 0);
+  }
+  if (!lost.is_lost && fractions >= kFewest && others == 0) lost = first;
+}
+
+void look_at_half(const Array& from, const Array& to, std::ptrdiff_t by, Lost& lost) {
+  for (std::ptrdiff_t i = 0; i < from.count && !lost.is_lost; i += by) {
+    const long double value = number_at(from.at(i), from.type);
+    if (std::fabs(value) < kMask && std::isinf(number_at(to.at(i), to.type)))
+      lost.note(value, std::copysign(std::numeric_limits<long double>::infinity(), value));
+  }
+}
+
+// An eighth of the pairs that were two numbers are one.
+void look_at_neighbours(const Array& from, const Array& to, std::ptrdiff_t by, Lost& lost) {
+  std::ptrdiff_t pairs = 0, equal = 0;
+  Lost first;
+  for (std::ptrdiff_t i = 0; i + 1 < from.count; i += by) {
+    const long double value = number_at(from.at(i), from.type);
+    if (!(std::fabs(value) >= kExact)) continue;
+    const long double next = number_at(from.at(i + 1), from.type);
+    if (value == next) continue;
+    ++pairs;
+    const long double is = number_at(to.at(i), to.type);
+    if (is != number_at(to.at(i + 1), to.type)) continue;
+    ++equal;
+    first.note(value != is ? value : next, is);
+  }
+  if (equal >= kFewest / 2 && equal * 8 >= pairs) lost = first;
+}
+
+bool is_of_interest(const Array& from, const Array& to) {
+  const bool is_number = is_integer(from.type) || from.type == kFloat || from.type == kDouble;
+  if (!is_number || from.is_swapped || to.is_swapped || from.count != to.count) return false;
+  if (to.type == kHalf) return true;
+  if (to.type == kFloat)
+    return from.type == kDouble || (is_integer(from.type) && from.type >= kInt);
+  // Bits of one size are read with a sign, or without; 32 bits without one are a hash.
+  const bool is_read_again = is_integer(from.type) && bytes_of(from.type) <= bytes_of(to.type);
+  return is_integer(to.type) && to.type < kUInt && !is_read_again;
+}
+
+void tell_of_cast(Object* self, Object* result) {
+  const Array from(self), to(result);
+  if (!is_of_interest(from, to)) return;
+  const std::ptrdiff_t most = elements_to_look_at();
+  const std::ptrdiff_t by = from.count <= most ? 1 : from.count / most | 1;
+  Lost lost;
+  (to.type == kHalf    ? look_at_half
+   : to.type == kFloat ? look_at_neighbours
+                       : look_at_integers)(from, to, by, lost);
+  if (!lost.is_lost) return;
+  const char place = 0;
+  watching.wrapped(&place,
+                   {"numpy.astype", name_of(to.type), lost.from, lost.to, &self, 1, result});
+}
+
+Object* call_astype(Object* self, Object* const* values, std::ptrdiff_t count, Object* names) {
+  Object* result = real_astype(self, values, count, names);
+  if (result == nullptr || result == self || !watching.looks()) return result;
+  try {
+    tell_of_cast(self, result);
+  } catch (...) {  // no memory
+  }
+  return result;
+}
+
+}  // namespace
+
+void watch_casts(Object* array_type, const NumpyWatcher& watcher) {
+  constexpr size_t kMethodOfDescriptor = 40;   // PyMethodDescrObject::d_method
+  constexpr int kFastCallWithKeywords = 0x82;  // METH_FASTCALL | METH_KEYWORDS
+  const Ref name(new_text("astype"));
+  Object* descriptor = name ? api._PyType_Lookup(array_type, name.get()) : nullptr;
+  if (descriptor == nullptr || type_name(type_of(descriptor)) != "method_descriptor") return;
+  auto* method = load<Method*>(descriptor, kMethodOfDescriptor);
+  if (method == nullptr || std::strcmp(method->name, "astype") != 0 ||
+      method->flags != kFastCallWithKeywords)
+    return;
+  watching = watcher;
+  real_astype = reinterpret_cast<FastCall>(method->function);
+  method->function = reinterpret_cast<void*>(call_astype);
+}
+
+}  // namespace python
+}  // namespace tracer
+}  // namespace dtypecheck
