@@ -1230,11 +1230,9 @@ def clipped(site):
     bits = int(re.sub(r"\D", "", site.cure["dtype"]))
     ends = (0, 2 ** bits - 1) if site.cure["dtype"].startswith("u") else (-2 ** (bits - 1), 2 ** (bits - 1) - 1)
     text = site.source.text(receiver)
-    edits = [site.source.replaced(receiver, f"{name}.clip({text}, {ends[0]}, {ends[1]})")]
-    if site.stands_in_brackets(receiver):  # (x * 255).astype(np.uint8)
-        begin, end = (receiver.lineno - 1, receiver.col_offset - 1), (receiver.end_lineno - 1, receiver.end_col_offset + 1)
-        edits = [(*begin, *end, f"{name}.clip({text}, {ends[0]}, {ends[1]})")]
-    return [edits]
+    has_brackets = (call.func.lineno, call.func.col_offset) < (receiver.lineno, receiver.col_offset)  # (x * 255).astype(np.uint8)
+    return [[(call.func.lineno - 1, call.func.col_offset, receiver.end_lineno - 1, receiver.end_col_offset + has_brackets,
+              f"{name}.clip({text}, {ends[0]}, {ends[1]})")]]
 
 
 def astype(site):

@@ -221,8 +221,8 @@ void check_array_cast(const RunIndex& index, const OpCall& call, Findings& out) 
   const std::string message = becomes_one
                                   ? fmt::format("{} became {} in {}, and so did its neighbour",
                                                 number(from), number(to), dtype_name(dtype))
-                                  : fmt::format("{} is cast to {} and becomes {}",
-                                                short_number(from), dtype_name(dtype), number(to));
+                                  : fmt::format("{} is cast to {} and becomes {}", number(from),
+                                                dtype_name(dtype), number(to));
   const std::string why =
       std::isinf(to) ? "Half ends at 65504"
       : becomes_one  ? "Float has 24 bits for a number: whole ones beyond 16777216 have gaps"

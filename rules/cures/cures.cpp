@@ -336,9 +336,9 @@ std::optional<Cure> CureProposer::cast_arrays(const OpCall& call,
   for (const Operand* operand : operands) names.push_back(operand->name);
   Cure cure =
       cure_of(CureKind::kCastVariable, call, fmt::format("{}", fmt::join(names, ",")), dtype);
-  cure.text =
-      fmt::format("cast the {} of {} to {} where it comes from{}", fmt::join(names, " and the "),
-                  call.short_op(), dtype_name(dtype), at(call.site.line));
+  cure.text = fmt::format("cast the {} of {} to {} where {} from{}", fmt::join(names, " and the "),
+                          call.short_op(), dtype_name(dtype),
+                          names.size() > 1 ? "they come" : "it comes", at(call.site.line));
   return cure;
 }
 

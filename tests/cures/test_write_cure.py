@@ -1084,6 +1084,16 @@ def main(args):
         self.assertEqual(self.in_numpy("c = np.clip(x + 40, 0, 255)\n", 2, "cast and back", "self", "add", "int32"),
                          "c = np.clip(x.astype(np.int32) + 40, 0, 255).astype(np.uint8)\n")
 
+    def test_a_cast_of_an_array(self):
+        for before, after, how, dtype in (
+                ("y = (x * 255).astype(np.uint8)", "y = np.clip(x * 255, 0, 255).astype(np.uint8)", "clipped", "uint8"),
+                ("return f(x).astype(dtype=np.int16)", "return np.clip(f(x), -32768, 32767).astype(dtype=np.int16)", "clipped", "int16"),
+                ("y = x.astype(np.float32)", "y = x.astype(np.float64)", "astype", "float64"),
+                ("y = x.astype('float16', copy=False)", 'y = x.astype("float32", copy=False)', "astype", "float32")):
+            with self.subTest(before):
+                head = "import numpy as np\ndef g():\n    "
+                self.assertEqual(self.in_numpy(before + "\n", 3, "rewrite", how, "astype", dtype, head), after + "\n")
+
     # ---- sources
 
     def test_bad_sources(self):

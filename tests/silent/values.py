@@ -8,6 +8,7 @@ runs against each other and the report.
 import json
 import sys
 
+import numpy as np
 import torch
 
 MODE = sys.argv[1]
@@ -168,6 +169,45 @@ def difference_of_frames():
     if MODE != "damaged":
         before, after = before.to(torch.int16), after.to(torch.int16)
     return (after - before).float().abs().mean()
+
+
+@case("far-from-float")
+def error_of_two_pictures():
+    """NumPy wraps the difference of bytes, and calls no op of torch."""
+    drawn = np.random.default_rng(0)
+    image = drawn.integers(20, 230, (16, 16, 3), dtype=np.uint8)
+    other = np.clip(image + drawn.integers(-9, 9, image.shape), 0, 255).astype(np.uint8)
+    if MODE != "damaged":
+        image = image.astype(np.float64)
+    return np.mean((image - other) ** 2)
+
+
+@case("far-from-float")
+def picture_beyond_white():
+    """What NumPy casts to uint8 ends at 255."""
+    values = np.linspace(-0.2, 1.3, 512) * 255
+    if MODE != "damaged":
+        values = np.clip(values, 0, 255)
+    return (values if MODE == "float" else values.astype(np.uint8)).mean()
+
+
+@case("far-from-float")
+def gaps_between_times():
+    """Seconds of this century are 128 apart in Float."""
+    times = 1.7e9 + np.arange(64) * 30.0
+    if MODE == "damaged":
+        times = times.astype(np.float32)
+    return np.abs(np.diff(times) - 30).mean() + 1
+
+
+@case(None)
+def bytes_of_a_key():
+    """A hash wraps by design, and so does a sum that is set right where it did."""
+    keys = np.arange(200, 232, dtype=np.uint8)
+    mixed = (keys * np.uint8(31)) & 0x7f
+    bright = keys + np.uint8(40)
+    bright[bright < 40] = 255
+    return mixed.astype(np.int64).sum() + bright.astype(np.int64).sum()
 
 
 @case("lost-increment")
