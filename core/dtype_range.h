@@ -27,12 +27,9 @@ struct IntegerRange {
 };
 
 inline constexpr IntegerRange kIntegerRanges[] = {
-    {Dtype::kByte, 0, 255},
-    {Dtype::kChar, -128, 127},
-    {Dtype::kShort, -32768, 32767},
-    {Dtype::kInt, -2147483648.0, 2147483647.0},
-    {Dtype::kUInt16, 0, 65535},
-    {Dtype::kUInt32, 0, 4294967295.0},
+    {Dtype::kByte, 0, 255},         {Dtype::kChar, -128, 127},
+    {Dtype::kShort, -32768, 32767}, {Dtype::kInt, -2147483648.0, 2147483647.0},
+    {Dtype::kUInt16, 0, 65535},     {Dtype::kUInt32, 0, 4294967295.0},
 };
 
 // None for a dtype whose ends are out of reach.

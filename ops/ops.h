@@ -70,12 +70,12 @@ OpName parse_op_name(std::string_view op);
 // "python::torch.tensor", and a region of torch.compile, "compiled::inductor_forward_0".
 constexpr std::string_view kPython = "python::", kCompiled = "compiled::";
 constexpr bool is_python(std::string_view op) { return op.substr(0, kPython.size()) == kPython; }
-// "python::numpy.subtract": recorded where it wraps around.
-constexpr std::string_view kNumpy = "python::numpy.";
-constexpr bool is_numpy(std::string_view op) { return op.substr(0, kNumpy.size()) == kNumpy; }
 constexpr bool is_compiled(std::string_view op) {
   return op.substr(0, kCompiled.size()) == kCompiled;
 }
+// "python::numpy.subtract" is recorded where it wraps around, and no other call of it.
+constexpr std::string_view kNumpy = "python::numpy.";
+constexpr bool is_numpy(std::string_view op) { return op.substr(0, kNumpy.size()) == kNumpy; }
 
 // All facts of "aten::add_", or of "add_"; 0 for an op that is not listed and for one that is not
 // LibTorch's own. Callers are silent about what they do not know.

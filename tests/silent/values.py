@@ -176,7 +176,7 @@ def error_of_two_pictures():
     """NumPy wraps the difference of bytes, and calls no op of torch."""
     drawn = np.random.default_rng(0)
     image = drawn.integers(20, 230, (16, 16, 3), dtype=np.uint8)
-    other = np.clip(image + drawn.integers(-9, 9, image.shape), 0, 255).astype(np.uint8)
+    other = np.clip(image + drawn.integers(-60, 60, image.shape), 0, 255).astype(np.uint8)
     if MODE != "damaged":
         image = image.astype(np.float64)
     return np.mean((image - other) ** 2)

@@ -30,7 +30,10 @@ enum Type {
 
 constexpr bool is_integer(int type) { return type >= kByte && type <= kULongLong; }
 constexpr bool is_unsigned(int type) { return is_integer(type) && type % 2 == 0; }
-constexpr int bytes_of(int type) { return type < 3 ? 1 : type < 5 ? 2 : type < 7 ? 4 : 8; }
+constexpr int bytes_of(int type) {
+  if (type == kFloat || type == kHalf) return type == kFloat ? 4 : 2;
+  return type < 3 ? 1 : type < 5 ? 2 : type < 7 ? 4 : 8;
+}
 
 const char* name_of(int type) {
   constexpr const char* kNames[] = {"", "int8", "uint8", "int16", "uint16", "int32", "uint32"};
@@ -47,9 +50,13 @@ struct Array {
     const auto* dtype = load<const char*>(object, 56);
     is_swapped = dtype[26] == '>';  // on the machines that are traced
     type = load<int>(dtype, 28);
-    for (int i = 0; i < dims; ++i) count *= shape[i];
+    const std::ptrdiff_t size = bytes_of(type);
+    for (int i = dims; i-- > 0; count *= shape[i])
+      if (shape[i] != 1 && strides[i] != count * size) row = 0;
+    if (row != 0) row = size;
   }
   const char* at(std::ptrdiff_t index) const {
+    if (row != 0) return memory + index * row;
     const char* place = memory;
     for (int i = dims; i-- > 0; index /= shape[i]) place += index % shape[i] * strides[i];
     return place;
@@ -61,6 +68,7 @@ struct Array {
   bool is_swapped;
   int type;
   std::ptrdiff_t count = 1;
+  std::ptrdiff_t row = 1;  // bytes of an element, where one stands behind the other; else 0
 };
 
 // Of 64 bits as well: neighbours are told apart.
@@ -108,23 +116,22 @@ constexpr long double kMask = 1e8;       // what is larger is meant to be infini
 constexpr long double kExact = 1 << 24;  // whole numbers below are numbers of Float
 constexpr std::ptrdiff_t kFewest = 16;   // to speak of all of them, or of a share
 
-// -1 is what labels have for "none".
-bool is_beyond(long double value, int type) {
-  const int bits = 8 * bytes_of(type);
-  const long double most = std::ldexp(1.0L, is_unsigned(type) ? bits : bits - 1);
-  return value >= most || (is_unsigned(type) ? value <= -1 && value != -1 : value <= -most - 1);
-}
-
 void look_at_integers(const Array& from, const Array& to, std::ptrdiff_t by, Lost& lost) {
+  const int bits = 8 * bytes_of(to.type);
+  const bool has_sign = !is_unsigned(to.type);
+  const long double above = std::ldexp(1.0L, has_sign ? bits - 1 : bits);
+  const long double below = has_sign ? -above - 1 : -1;
   std::ptrdiff_t fractions = 0, others = 0;
   Lost first;
   for (std::ptrdiff_t i = 0; i < from.count && !lost.is_lost; i += by) {
     const long double value = number_at(from.at(i), from.type);
-    if (!std::isfinite(value)) continue;
-    if (is_beyond(value, to.type)) lost.note(value, number_at(to.at(i), to.type));
-    const bool is_fraction = std::fabs(value) < 1 && value != 0;
-    is_fraction ? ++fractions : others += value != 0;
-    if (is_fraction) first.note(value, 0);
+    if (value > below && value < above) {
+      const bool is_fraction = value > -1 && value < 1 && value != 0;
+      is_fraction ? ++fractions : others += value != 0;
+      if (is_fraction) first.note(value, 0);
+    } else if (std::isfinite(value) && (has_sign || value != -1)) {  // -1: labels' "none"
+      lost.note(value, number_at(to.at(i), to.type));
+    }
   }
   if (!lost.is_lost && fractions >= kFewest && others == 0) lost = first;
 }

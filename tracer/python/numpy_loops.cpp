@@ -53,25 +53,17 @@ thread_local Call* running = nullptr;
 constexpr std::ptrdiff_t kFewest = 32;
 constexpr uint32_t kRowsBetween = 64;  // that are looked at once many were
 
-// Sums of two and products of 32 bits fit in 64; a power may end at infinity.
+// Sums and products of two of 32 bits fit in 64; a power may end at infinity.
 template <int kSign>
-double exact(int64_t a, int64_t b) {
-  switch (kSign) {
-    case kAdd:
-      return static_cast<double>(a + b);
-    case kSubtract:
-      return static_cast<double>(a - b);
-    case kMultiply:
-      return static_cast<double>(a * b);
-    case kNegative:
-      return static_cast<double>(-a);
-    case kSquare:
-      return static_cast<double>(a * a);
-    case kPower:
-      return b < 0 ? 0 : std::pow(static_cast<double>(a), static_cast<double>(b));
-    default:
-      return b < 0 || b > 63 ? 0 : std::ldexp(static_cast<double>(a), static_cast<int>(b));
-  }
+auto exact(int64_t a, int64_t b) {
+  if constexpr (kSign == kAdd) return a + b;
+  if constexpr (kSign == kSubtract) return a - b;
+  if constexpr (kSign == kMultiply) return a * b;
+  if constexpr (kSign == kNegative) return -a;
+  if constexpr (kSign == kSquare) return a * a;
+  const auto base = static_cast<double>(a);
+  if constexpr (kSign == kPower) return b < 0 ? 0 : std::pow(base, static_cast<double>(b));
+  if constexpr (kSign == kShift) return b < 0 || b > 63 ? 0 : std::ldexp(base, static_cast<int>(b));
 }
 
 // Hashes and random numbers are made of 32 bits without a sign, of large numbers: of these a
@@ -104,7 +96,7 @@ std::ptrdiff_t first_wrapped(Call& call, char** arguments, std::ptrdiff_t count,
     const bool fits =
         value >= static_cast<double>(Range::min()) && value <= static_cast<double>(Range::max());
     if (fits || (is_hash && std::max(a, b) >= kLarge)) continue;
-    call.from = value;
+    call.from = static_cast<double>(value);
     return i;
   }
   return -1;
@@ -241,7 +233,7 @@ bool watch_numpy(const NumpyWatcher& watcher) {
 }
 
 std::ptrdiff_t elements_to_look_at() {
-  constexpr uint32_t kManyCalls = 4096, kSeldom = 8;
+  constexpr uint32_t kManyCalls = 4096, kSeldom = 64;
   constexpr std::ptrdiff_t kMost = 1024;
   static std::atomic<uint32_t> calls{0};
   const uint32_t call = calls.fetch_add(1, std::memory_order_relaxed);

@@ -145,7 +145,7 @@ struct LocalTensor {
   const void* impl = nullptr;
   const void* grad_impl = nullptr;
   const void* memory = nullptr;  // of an array of NumPy's
-  std::string grad_dtype;  // of .grad when it is there
+  std::string grad_dtype;        // of .grad when it is there
 };
 struct Refusal {
   std::string type;  // "ValueError"

@@ -59,7 +59,7 @@ def main():
     print("slots", slots(a[0, 0]))
     print("mixed", mixed(np.arange(64, dtype=np.uint32)), np.add.__name__, hash(np.add) == hash(np.add))
     print("delta", delta(a, b))
-    print("others", a - 0, np.add(a[:2], 1, where=a[:2] < 255, out=a[:2].copy()).sum(), np.subtract.reduce(b, axis=None, dtype=np.uint8))
+    print("others", a - 0, np.add(a[:2], 1, where=a[:2] < 255, out=a[:2].copy()).sum(), np.add.reduce(b, axis=None, dtype=np.uint8))
     objects = np.array([np.arange(3, dtype=np.uint8)], dtype=object)
     print("objects", objects - 1)
     try:
