@@ -171,7 +171,8 @@ struct OpCall {
   // "aten::addmm". For a refusal that no op of the dispatcher raised (a C++ extension called
   // directly, Python code such as GradScaler), "python::<qualified function name>", and the
   // operands are that function's tensor variables. For a tensor that was made of what is none,
-  // "python::torch.from_numpy", and what it was made of is a scalar: ndarray := Double.
+  // "python::torch.from_numpy", and what it was made of is a scalar: ndarray := Double. Arithmetic
+  // of NumPy's that wraps, and its casts that lose, are "python::numpy.subtract", with the arrays.
   std::string op;
   std::string overload;  // "out", "Tensor", ""
   std::vector<Operand> operands;
