@@ -111,6 +111,30 @@ for _ in range(4):
 print(net.weight.float().sum().item())
 ''')
 """
+# Bytes that NumPy wraps around, in a difference, a sum that is clipped, and a cast.
+ARRAYS = """\
+import numpy as np
+import torch
+
+torch.zeros(1)
+
+
+def error(image, other):
+    return np.mean((image - other) ** 2)
+
+
+def brighter(image):
+    return np.clip(image + 60, 0, 255)
+
+
+def as_picture(values):
+    return (values * 255).astype(np.uint8)
+
+
+image = np.random.default_rng(0).integers(0, 256, (16, 16, 3), dtype=np.uint8)
+print(error(image, image[::-1]))
+print(brighter(image).mean(), as_picture(np.linspace(-0.2, 1.3, 64)).mean())
+"""
 # The cast of the input cures the first refusal; once the norms are Float, for their steps, nothing needs it.
 RAISED = """\
 import torch
@@ -430,6 +454,15 @@ class CureTest(unittest.TestCase):
         self.cure("--apply", "run", status=0, cwd=folder)
         done = subprocess.run([PYTHON, "train.py"], cwd=folder, capture_output=True, text=True, timeout=900)
         self.assertEqual(done.returncode, 0, done.stderr)
+
+    def test_arrays_of_numpy(self):
+        self.record("arrays", ARRAYS)
+        found = json.loads(self.cure("--json", "arrays/run", status=0).stdout)
+        self.assertEqual(found["verdict"], "proven", found)
+        added = [line[1:] for line in found["patch"].splitlines() if line.startswith("+") and not line.startswith("+++")]
+        self.assertEqual(added, ["    image = image.astype(np.float64)", "    other = other.astype(np.float64)",
+                                 "    return np.clip(image.astype(np.int32) + 60, 0, 255).astype(np.uint8)",
+                                 "    return np.clip(values * 255, 0, 255).astype(np.uint8)"])
 
     def test_what_is_behind_the_first_crash_is_cured_on_top(self):
         self.record("causes", TWO_CAUSES)

@@ -53,9 +53,9 @@ thread_local Call* running = nullptr;
 constexpr std::ptrdiff_t kFewest = 32;
 constexpr uint32_t kRowsBetween = 64;  // that are looked at once many were
 
-// Sums and products of two of 32 bits fit in 64; a power may end at infinity.
+// Sums and products of two of 32 bits fit in 64; a power may end at infinity. `bits`: of the type.
 template <int kSign>
-auto exact(int64_t a, int64_t b) {
+auto exact(int64_t a, int64_t b, int bits) {
   if constexpr (kSign == kAdd) return a + b;
   if constexpr (kSign == kSubtract) return a - b;
   if constexpr (kSign == kMultiply) return a * b;
@@ -63,7 +63,10 @@ auto exact(int64_t a, int64_t b) {
   if constexpr (kSign == kSquare) return a * a;
   const auto base = static_cast<double>(a);
   if constexpr (kSign == kPower) return b < 0 ? 0 : std::pow(base, static_cast<double>(b));
-  if constexpr (kSign == kShift) return b < 0 || b > 63 ? 0 : std::ldexp(base, static_cast<int>(b));
+  // What bits are for: that some are shifted out is meant, and that all are, as of bytes << 8, is
+  // not.
+  if constexpr (kSign == kShift)
+    return b < bits || b > 63 ? 0 : std::ldexp(base, static_cast<int>(b));
 }
 
 // Hashes and random numbers are made of 32 bits without a sign, of large numbers: of these a
@@ -92,7 +95,7 @@ std::ptrdiff_t first_wrapped(Call& call, char** arguments, std::ptrdiff_t count,
   for (std::ptrdiff_t i = 0; i < count; i += by) {
     const int64_t a = number_at<T>(arguments[0], i * steps[0]);
     const int64_t b = has_two ? number_at<T>(arguments[1], i * steps[1]) : 0;
-    const double value = exact<kSign>(a, b);
+    const double value = exact<kSign>(a, b, 8 * sizeof(T));
     const bool fits =
         value >= static_cast<double>(Range::min()) && value <= static_cast<double>(Range::max());
     if (fits || (is_hash && std::max(a, b) >= kLarge)) continue;
