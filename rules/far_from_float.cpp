@@ -203,8 +203,13 @@ std::vector<Cure> kept_by_cast(const RunIndex& index, const JudgeOptions& option
                      : is_whole && dtype != Dtype::kFloat ? Dtype::kLong
                                                           : Dtype::kDouble;
   std::vector<Cure> cures;
+  const IntegerRange* range = integer_range(dtype);
+  // A few numbers of either sign, as the steps of an augmentation, are no picture to be clipped.
+  if (range != nullptr && range->least == 0 && call.inexact->from < 0 &&
+      element_count(call.operands.front()) < kFewest)
+    cures.push_back(propose.rewrite(call, Dtype::kInt, "astype", "cast it to Int instead"));
   const bool is_fraction = std::fabs(call.inexact->from) < 1;
-  if (integer_range(dtype) != nullptr && !is_fraction && dtype != Dtype::kInt)
+  if (range != nullptr && !is_fraction && dtype != Dtype::kInt)
     cures.push_back(propose.rewrite(call, dtype, "clipped", "clip it before the cast"));
   cures.push_back(propose.rewrite(call, wide, "astype",
                                   fmt::format("cast it to {} instead", dtype_name(wide))));
