@@ -699,8 +699,10 @@ class Site:
         node = self.module_call() if self.cure.get("meets_parameter") else None
         if node is None or not is_name(node.func) or self.cure["module_class"].endswith("Loss"):  # which has buffers alone
             return []
-        is_method = last_part(node.func) not in self.cure["module"].split(".")
-        name = self.source.text(node.func.value if is_method else node.func)
+        receiver, owner = getattr(node.func, "value", None), self.class_around()
+        is_held = dotted(receiver) == "self" and last_part(node.func) not in {n.name for n in getattr(owner, "body", []) if isinstance(n, FUNCTIONS)}
+        is_method = receiver is not None and not is_held and last_part(node.func) not in self.cure["module"].split(".")
+        name = self.source.text(receiver if is_method else node.func)
         has_dtype = any(isinstance(n, ast.Attribute) and n.attr in ("dtype", "config") and dotted(n.value) == name
                         for n in ast.walk(self.source.tree))
         return [f"{name}.dtype"] * has_dtype + [f"next({name}.parameters()).dtype"]

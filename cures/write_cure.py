@@ -1366,6 +1366,8 @@ def answer(question):
         return {"reason": f"{error.filename}: {error.strerror}"}
     except RecursionError:
         return {"reason": "a source is nested too deeply"}
+    except Exception as error:  # the other changes are tried all the same
+        return {"reason": f"a fault of dtypecheck's: {type(error).__name__}: {error}"}
 
 
 if __name__ == "__main__":

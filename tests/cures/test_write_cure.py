@@ -435,10 +435,22 @@ class Net(nn.Module):
             self.check(before, after, 2, "rewrite", **more)
         self.refuse("one tensor after the other", "import torch\na = f(a)\n", 2, "rewrite", **more)
 
+    def test_a_fault_of_ours_leaves_the_other_changes(self):
+        self.path.write_text("import torch\ny = F.mse_loss(x, w)\n")
+        question = {"cures": [self.cure(2, "cast operand")], "results": {}, "parameters": {}, **TABLES}
+        self.assertIn("ways", write_cure.answer(question))
+        question["cures"][0]["calls"] = None
+        self.assertRegex(write_cure.answer(question)["reason"], "a fault of dtypecheck's: TypeError")
+
     def test_a_module_by_another_name(self):
         more = {"op": "conv2d", "operand": "input", "arguments": ["input"], "module": "net.0"}
         self.check("y = f(self._model(x), 1)", "y = f(self._model(x.to(torch.float32)), 1)", 2, "cast module input", extent=[7, 2, 21], **more)
         self.refuse("were not found", "import torch\ny = f(self._model(x), 1)\n", 2, "cast module input", **more)  # which call it was
+        for name, first in (("solver", "next(solver.parameters())"), ("self.net", "next(self.net.parameters())"),
+                            ("self.encode", "next(self.parameters())"), ("net.encode", "next(net.parameters())")):
+            head = "import torch\nclass A:\n    def encode(self, x):\n"
+            way = self.ways(head + f"        return {name}(x)\n", 4, "cast module input", meets_parameter=True, extent=[16, 4, 19 + len(name)], **more)[0]
+            self.assertEqual(way, head + f"        return {name}(x.to({first}.dtype))\n")
 
     # ---- where a tensor is made or bound
 
