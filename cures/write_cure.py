@@ -199,16 +199,17 @@ def made_alike(site, node):
     holder = site.source.parents.get(node)
     items = holder.values if isinstance(holder, ast.Dict) else getattr(holder, "elts", [node])
     alike = [n for n in items if isinstance(n, ast.Call) and dotted(n.func) == dotted(node.func)]
-    # The batch that was refused had them all in one dtype; another had some that needed no cast.
+    # The batch that was refused had them all in one dtype; another had some that needed no cast, or another dtype.
     wanted = {site.cure["from"], site.cure["dtype"], ""}
-    return alike if all(site.cure["from"] in site.source.results_at(n) <= wanted for n in alike) else [node]
+    return alike if all(site.source.results_at(n) and site.source.results_at(n) <= wanted for n in alike) else [node]
 
 
 @writes("cast result")
 def cast_result(site):
     node = made_by(site)
     if node is not None:
-        return site.casts(made_alike(site, node)) + copied(site)
+        alike = made_alike(site, node)
+        return site.casts(alike) + (site.casts(node) if len(alike) > 1 else []) + copied(site)
     if site.cure["calls"][0]["op"].startswith("empty"):
         raise Unplaced("the line does not call what makes it")  # a layer's parameters
     operation = site.signed(list(head_nodes(site.statement)), site.cure["calls"][0]["op"])
