@@ -348,7 +348,8 @@ class Program:
         self.name, self.listed = listed["name"], listed
         self.sources = listed["sources"]
         self.includes = listed.get("includes", [])
-        headers = [str(p.relative_to(base)) for i in self.includes for p in sorted((base / i).rglob("*.h"))]
+        headers = [str(p.relative_to(base)) for i in self.includes for p in sorted((base / i).rglob("*.h*"))
+                   if p.suffix in (".h", ".hpp")]
         self.texts = {file: (base / file).read_text() for file in self.sources + headers}
         for old, new in listed.get("edits", []):
             if not any(old in text for text in self.texts.values()):
