@@ -53,7 +53,7 @@ class Index {
   bool names_other_dtype(size_t file, const std::set<size_t>& sources) const {
     DtypeSet named = all_[file].named_dtypes;
     for (const size_t source : sources) named |= all_[source].named_dtypes;
-    return !(named & (kFloating | kComplex)).within(Dtype::kFloat);
+    return !named.within(DtypeSet(Dtype::kFloat) | Dtype::kLong | Dtype::kBool);
   }
 
  private:
@@ -92,6 +92,11 @@ static std::string inclusion(const SourceFacts& source, size_t number,
   return fmt::format("{}#include \"{}\"\n{}", before, source.file, after);
 }
 
+static bool is_program(const SourceFacts& facts) {
+  return std::any_of(facts.defined.begin(), facts.defined.end(),
+                     [](const std::string& name) { return name.starts_with("main/"); });
+}
+
 static bool runs_modules(const SourceFacts& facts) {
   return facts.casts_modules || !facts.module_functions.empty() || !facts.layer_inputs.empty();
 }
@@ -103,9 +108,9 @@ std::vector<Joined> sources_to_join(const std::vector<SourceFacts>& all) {
   for (size_t i = 0; i < all.size(); ++i) {
     if (!all[i].parsed || is_cuda(all[i].file)) continue;
     std::set<size_t> sources = index.below(i);
-    const bool has_modules =
-        runs_modules(all[i]) || std::any_of(sources.begin(), sources.end(),
-                                            [&](size_t at) { return runs_modules(all[at]); });
+    const bool has_modules = is_program(all[i]) || runs_modules(all[i]) ||
+                             std::any_of(sources.begin(), sources.end(),
+                                         [&](size_t at) { return runs_modules(all[at]); });
     if (!has_modules) continue;
     called.insert(sources.begin(), sources.end());
     below[i] = std::move(sources);

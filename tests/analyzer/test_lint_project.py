@@ -292,6 +292,17 @@ class AcrossFiles(tool.SharedCacheTest):
             self.write("main.cpp", '#include "net.h"\ntorch::Tensor load();\nint main() {\n  Net net;\n  net->forward(load());\n}\n')
             self.assertEqual(self.findings(), found)
 
+    def test_a_program_of_tensors_alone(self):
+        """What runs no module is read as one too where it is a program: a library's callers are not known."""
+        self.write("use.h", "#pragma once\n#include <torch/torch.h>\ntorch::Tensor use(torch::Tensor x);\ntorch::Tensor load();\n")
+        self.write("use.cpp", '#include "use.h"\ntorch::Tensor use(torch::Tensor x) {\n'
+                              "  return torch::mm(x, torch::ones({4, 4}, torch::kHalf));\n}\n")
+        error = [("use.cpp", 3, "error", "mixed-operands")]
+        for dtype, function, found in (("kHalf", "main", []), ("kDouble", "main", error), ("kDouble", "run", [])):
+            self.write("load.cpp", f'#include "use.h"\ntorch::Tensor load() {{ return torch::ones({{2, 4}}, torch::{dtype}); }}\n')
+            self.write("main.cpp", f'#include "use.h"\nint {function}() {{\n  use(load());\n  return 0;\n}}\n')
+            self.assertEqual(self.findings(), found)
+
     def test_programs_of_one_repository_whose_models_have_one_name(self):
         for name, cast in (("one", "torch::kHalf"), ("two", "torch::kFloat")):
             self.model(forward=f"return fc2(fc1(x).to({cast}));", given="torch::ones({2, 4}, torch::kFloat)")
