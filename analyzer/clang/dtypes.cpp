@@ -19,6 +19,7 @@ using namespace clang;
 namespace {
 
 constexpr size_t kMaxName = 48;
+constexpr int kMaxGlobals = 3;  // of which each is made of the next
 
 // These give back the tensor that they are called on, as far as its dtype goes: they belong to what
 // C++ wraps around a tensor (optional, pointers), call no op, or one that changes the device only.
@@ -150,11 +151,38 @@ std::string Dtypes::text(const Expr* expr) const {
   return text.size() > kMaxName ? text.substr(0, kMaxName - 3) + "..." : text;
 }
 
+// An object that is reached through -> or * of a pointer or a holder is known by the variable that
+// holds the pointer; a module of a list by the list.
+static const Expr* pointer_variable(const Expr* expr, bool is_module) {
+  for (expr = stripped(expr);;) {
+    const auto* op = dyn_cast<CXXOperatorCallExpr>(expr);
+    const bool passes =
+        op != nullptr && (op->getOperator() == OO_Arrow || op->getOperator() == OO_Star ||
+                          (is_module && op->getOperator() == OO_Subscript));
+    if (const auto* unary = dyn_cast<UnaryOperator>(expr);
+        unary != nullptr && (unary->getOpcode() == UO_Deref || unary->getOpcode() == UO_AddrOf)) {
+      expr = stripped(unary->getSubExpr());
+      continue;
+    }
+    if (const auto got = member_call(expr);
+        got && got->call->getNumArgs() == 0 &&
+        (got->name == "get" || got->name == "ptr" ||
+         (is_module && (got->name == "as" || got->name == "back")))) {
+      expr = stripped(got->base);
+      continue;
+    }
+    if (!passes) return expr;
+    expr = stripped(op->getArg(0));
+  }
+}
+
 // The variable or field that an expression names.
 bool Dtypes::key_of(const Expr* expr, Key& key, TensorSource& source) const {
   if (const auto* reference = dyn_cast<DeclRefExpr>(expr)) {
+    const auto alias = aliases_.find(reference->getDecl());
     key = {reference->getDecl()->getCanonicalDecl()};
     if (isa<ParmVarDecl>(reference->getDecl())) key = {reference->getDecl()};
+    if (alias != aliases_.end()) key = alias->second;
     source =
         isa<ParmVarDecl>(reference->getDecl()) ? TensorSource::kParameter : TensorSource::kOther;
     return true;
@@ -166,7 +194,7 @@ bool Dtypes::key_of(const Expr* expr, Key& key, TensorSource& source) const {
   }
   const auto* member = dyn_cast<MemberExpr>(expr);
   if (member == nullptr || !isa<FieldDecl>(member->getMemberDecl())) return false;
-  if (!key_of(stripped(member->getBase()), key, source)) return false;
+  if (!key_of(pointer_variable(member->getBase(), false), key, source)) return false;
   key.push_back(member->getMemberDecl());
   return true;
 }
@@ -249,10 +277,10 @@ int Dtypes::layer_parameter(const Expr* expr) const {
 int Dtypes::global_tensor(const Expr* expr, const Key& key) {
   const auto* name = dyn_cast<DeclRefExpr>(expr);
   const auto* global = name == nullptr ? nullptr : dyn_cast<VarDecl>(name->getDecl());
-  if (global == nullptr || !global->hasGlobalStorage() || !global->hasInit() || depth_ > 0 ||
-      is_assigned(global))
+  const Depth deeper(*this);
+  if (global == nullptr || !global->hasGlobalStorage() || !global->hasInit() ||
+      deeper.is_beyond(kMaxGlobals) || is_assigned(global))
     return -1;
-  const Depth once(*this);
   const bool is_dtype = holds_dtype(global->getType());
   if (!is_dtype && !is_tensor(global->getType())) return -1;
   const int symbol = is_dtype ? dtype(global->getInit()) : tensor_of(global->getInit());
@@ -285,35 +313,12 @@ void Dtypes::assign(const Expr* to, int symbol) {
   const auto* member = dyn_cast<MemberExpr>(stripped(to));
   const auto* field = member == nullptr ? nullptr : dyn_cast<FieldDecl>(member->getMemberDecl());
   if (field != nullptr && registered(field) == Registered::kAsModule) return;
-  if (key_of(stripped(to), key, source))
-    state.bind(key, symbol);
-  else if (layer_parameter(stripped(to)) >= 0 &&
-           module_key(cast<MemberExpr>(stripped(to))->getBase(), key))
+  const int parameter = layer_parameter(stripped(to));
+  if (parameter >= 0 && state.dtypes(parameter) == state.dtypes(symbol)) return;
+  if (parameter >= 0 && module_key(cast<MemberExpr>(stripped(to))->getBase(), key))
     state.cast_module(key, -1);
-}
-
-// A module that is reached through -> or * of a shared pointer or a holder is known by the variable
-// that holds the pointer, one of a list by the list.
-static const Expr* module_variable(const Expr* expr) {
-  for (expr = stripped(expr);;) {
-    const auto* op = dyn_cast<CXXOperatorCallExpr>(expr);
-    const bool passes =
-        op != nullptr && (op->getOperator() == OO_Arrow || op->getOperator() == OO_Star ||
-                          op->getOperator() == OO_Subscript);
-    if (const auto* unary = dyn_cast<UnaryOperator>(expr);
-        unary != nullptr && (unary->getOpcode() == UO_Deref || unary->getOpcode() == UO_AddrOf)) {
-      expr = stripped(unary->getSubExpr());
-      continue;
-    }
-    if (const auto got = member_call(expr);
-        got && got->call->getNumArgs() == 0 &&
-        (got->name == "get" || got->name == "ptr" || got->name == "as" || got->name == "back")) {
-      expr = stripped(got->base);
-      continue;
-    }
-    if (!passes) return expr;
-    expr = stripped(op->getArg(0));
-  }
+  else if (key_of(stripped(to), key, source))
+    state.bind(key, symbol);
 }
 
 bool Dtypes::names_module(const Expr* value, Key& key) const {
@@ -321,18 +326,12 @@ bool Dtypes::names_module(const Expr* value, Key& key) const {
 }
 
 bool Dtypes::module_key(const Expr* expr, Key& key) const {
-  expr = module_variable(expr);
+  expr = pointer_variable(expr,
+                          is_module_or_holder(expr->getType()) || is_any_module(expr->getType()));
   TensorSource source;
   const auto* member = dyn_cast<MemberExpr>(expr);
-  if (member == nullptr || !isa<FieldDecl>(member->getMemberDecl())) {
-    const auto* name = dyn_cast<DeclRefExpr>(expr);
-    const auto alias = name == nullptr ? aliases_.end() : aliases_.find(name->getDecl());
-    if (alias != aliases_.end()) {
-      key = alias->second;
-      return true;
-    }
+  if (member == nullptr || !isa<FieldDecl>(member->getMemberDecl()))
     return key_of(expr, key, source);
-  }
   if (!module_key(member->getBase(), key)) return false;
   key.push_back(member->getMemberDecl());
   return true;
@@ -395,6 +394,7 @@ int Dtypes::options_among(const CallExpr* call, unsigned first) {
     if (!holds_dtype(argument->getType()) && !holds_dtype(call->getArg(i)->getType())) continue;
     if (isa<CXXDefaultArgExpr>(call->getArg(i)) || names_no_dtype(argument)) continue;
     const int symbol = dtype(argument);
+    if (symbol >= 0 && made_[symbol].names_none && !state.is_mixed(symbol)) continue;
     return symbol >= 0 ? symbol : make(TensorSource::kMade, kAnyDtype);
   }
   return -1;
@@ -419,6 +419,12 @@ int Dtypes::cast_result(const MemberCall& call) {
   return tensor(call.base);
 }
 
+static bool is_index(QualType type) {
+  const CXXRecordDecl* record = type.getNonReferenceType()->getAsCXXRecordDecl();
+  return record != nullptr && record->getIdentifier() != nullptr &&
+         record->getName() == "TensorIndex";
+}
+
 static const InitListExpr* list_of(const Expr* argument) {
   const Expr* bare = argument->IgnoreImplicit();
   for (int depth = 0; depth < 8; ++depth) {
@@ -434,6 +440,39 @@ static const InitListExpr* list_of(const Expr* argument) {
     }
   }
   return nullptr;
+}
+
+// states, torch::TensorList(states): a variable that holds a list of tensors. Null: it is none.
+static const Expr* named_list(const Expr* expr) {
+  for (expr = stripped(expr); is_tensor_list(expr->getType());) {
+    if (isa<DeclRefExpr>(expr) || isa<MemberExpr>(expr)) return expr;
+    const auto* cast = dyn_cast<CXXFunctionalCastExpr>(expr);
+    const auto* made = dyn_cast<CXXConstructExpr>(expr);
+    if (cast != nullptr)
+      expr = stripped(cast->getSubExpr());
+    else if (made != nullptr && made->getNumArgs() == 1)
+      expr = stripped(made->getArg(0));
+    else
+      return nullptr;
+  }
+  return nullptr;
+}
+
+// std::vector<Tensor> all(n, x); all = {a, b}: of all that are in it. -1: not known, or not of one
+// dtype.
+int Dtypes::list(const Expr* made) {
+  const Expr* bare = stripped(made);
+  std::vector<Way> ways;
+  const auto add = [&](const Expr* one) {
+    if (is_tensor(one->getType()) || is_tensor(stripped(one)->getType()))
+      ways.push_back({&state, tensor(one)});
+  };
+  if (const InitListExpr* list = list_of(made)) {
+    for (const Expr* one : list->inits()) add(one);
+  } else if (const auto* of = dyn_cast<CXXConstructExpr>(bare)) {
+    for (const Expr* one : of->arguments()) add(one);
+  }
+  return ways.empty() ? -1 : one_of(ways);
 }
 
 SourceOperand Dtypes::operand(std::string name, std::string text, int symbol) const {
@@ -479,16 +518,20 @@ Place Dtypes::origin(int symbol) const {
 
 void Dtypes::add_operand(CalledOp& called, const std::string& name, const Expr* argument) {
   const Expr* bare = stripped(argument);
-  if (may_hold_tensor(bare->getType()) || is_tensor(argument->getType())) {
-    const int symbol = tensor(argument);
-    called.op.operands.push_back(operand(name, text(bare), symbol));
+  const bool is_one = may_hold_tensor(bare->getType()) || is_tensor(argument->getType());
+  const Expr* list_variable = is_one ? nullptr : named_list(bare);
+  if (is_one || list_variable != nullptr) {
+    const int symbol = tensor(is_one ? argument : list_variable);
+    called.op.operands.push_back(operand(is_one ? name : name + "[0]", text(bare), symbol));
     called.symbols.push_back(symbol);
     return;
   }
   if (const InitListExpr* list = list_of(argument)) {
     unsigned i = 0;
     for (const Expr* element : list->inits()) {
-      if (!may_hold_tensor(stripped(element)->getType()) && !is_tensor(element->getType())) return;
+      const bool is_one = may_hold_tensor(stripped(element)->getType());
+      if (!is_one && is_index(element->getType())) continue;  // {"...", Slice(), index}
+      if (!is_one && !is_tensor(element->getType())) return;
       add_operand(called, name + "[" + std::to_string(i++) + "]", element);
     }
     return;
@@ -727,14 +770,14 @@ static size_t tensors_in(QualType type) {
   return count;
 }
 
-bool Dtypes::bind_tuple(const ValueDecl* variable, QualType type, const Expr* value) {
+bool Dtypes::bind_tuple(const Key& tuple, QualType type, const Expr* value) {
   const size_t count = tensors_in(type);
   if (count == 0 || may_hold_tensor(type)) return false;
   std::vector<int> all = elements(value);
   const bool is_whole = !all.empty();
   for (size_t i = 0; i < count && !is_whole && !is_no_tensor(value); ++i)
     all.push_back(result(value, i));
-  state.bind_elements({variable}, all);
+  state.bind_elements(tuple, all);
   return true;
 }
 
@@ -858,6 +901,11 @@ int Dtypes::dtype(const Expr* expr) {
   expr = stripped(expr);
   if (const auto constant = dtype_constant(expr, context_)) {
     return make(TensorSource::kMade, *constant);
+  }
+  if (holds_options(expr->getType()) && names_no_dtype(expr)) {
+    const int none = make(TensorSource::kOther, kAnyDtype);
+    made_[none].names_none = true;
+    return none;
   }
   // AT_DISPATCH_…(x.type(), …) is an error with newer headers: what it was about still stands in
   // it.

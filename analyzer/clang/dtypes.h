@@ -22,6 +22,8 @@ class Dtypes {
   int make(TensorSource source, DtypeSet dtypes, std::string name = "");
   // The symbol of a tensor: made when it has none yet.
   int tensor(const clang::Expr* expr);
+  // The symbol that stands for all tensors of a list that is made here; -1: not known.
+  int list(const clang::Expr* made);
   // The symbol of a dtype, a type meta or tensor options; -1: it is not known what it is.
   int dtype(const clang::Expr* expr);
   void begin_function() {
@@ -62,7 +64,7 @@ class Dtypes {
   // What stands in a tuple, those inside of it one by one. Empty: not known.
   std::vector<int> elements(const clang::Expr* tuple);
   // std::tuple<Tensor, Tensor> both = x.max(1). False: it holds something else.
-  bool bind_tuple(const clang::ValueDecl* variable, clang::QualType type, const clang::Expr* value);
+  bool bind_tuple(const Key& tuple, clang::QualType type, const clang::Expr* value);
   // An op of LibTorch that is called, by an operator, a method or a function; no op where it is
   // something else. Operands are named as the schema does, where the declaration tells.
   struct CalledOp {
@@ -149,6 +151,7 @@ class Dtypes {
     int from = -1;  // the operand that it has its dtype from
     bool is_one_hot = false;
     bool is_position = false;
+    bool names_none = false;  // options that have no dtype
   };
   std::string outside_tensor_like(int symbol) const;
   int tensor_of_call(const clang::CallExpr* call);

@@ -216,6 +216,10 @@ static const CXXRecordDecl* held_record(QualType type, int depth) {
   return record;  // itself
 }
 
+const CXXRecordDecl* held_object(QualType type) {
+  return type.isNull() ? nullptr : held_record(type, 0);
+}
+
 const CXXRecordDecl* held_module(QualType type) {
   const CXXRecordDecl* record = type.isNull() ? nullptr : held_record(type, 0);
   return derives_from_module(record, 0) ? record : nullptr;
@@ -240,6 +244,10 @@ bool is_jit(const CXXRecordDecl* record) {
 static bool is_scalar_type(QualType type) {
   const auto* type_of_enum = type.getNonReferenceType()->getAs<EnumType>();
   return type_of_enum != nullptr && type_of_enum->getDecl()->getName() == "ScalarType";
+}
+
+bool holds_options(QualType type) {
+  return !type.isNull() && qualified_name(record_of(type)) == "c10::TensorOptions";
 }
 
 bool holds_dtype(QualType type) {

@@ -53,9 +53,12 @@ bool is_torchs_own(const clang::CXXRecordDecl* module);
 bool is_any_module(clang::QualType type);
 // A TorchScript program, which has the dtype that its file says.
 bool is_jit(const clang::CXXRecordDecl* record);
+// The class of an object, through a pointer to it, be it a smart one. Null: it is none of a class.
+const clang::CXXRecordDecl* held_object(clang::QualType type);
 inline bool is_module_or_holder(clang::QualType type) { return held_module(type) != nullptr; }
 // A scalar type, a type meta or tensor options: what stands for a dtype.
 bool holds_dtype(clang::QualType type);
+bool holds_options(clang::QualType type);
 
 // Each expression below `stmt`, itself included, outer before inner; lambdas that stand in it too.
 // Clang's own RecursiveASTVisitor goes through types and declarations as well, and a file takes

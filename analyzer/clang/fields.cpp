@@ -14,11 +14,6 @@ using namespace clang;
 
 namespace {
 
-bool holds_options(QualType type) {
-  const CXXRecordDecl* record = type->getAsCXXRecordDecl();
-  return record != nullptr && record->getIdentifier() && record->getName() == "TensorOptions";
-}
-
 bool is_followed(const FieldDecl* field) {
   const QualType type = field->getType();
   const bool is_value = !type->isReferenceType() && !type->isPointerType();

@@ -30,21 +30,21 @@ std::optional<Making> making_of(const Expr* expr) {
     return one->getConstructExpr() == nullptr ? std::nullopt : making_of(one->getConstructExpr());
   if (const auto* call = dyn_cast<CallExpr>(expr)) {
     if (const Expr* module = registered_module(call)) return making_of(module);
-    const CXXRecordDecl* record = held_module(call->getType());
+    const CXXRecordDecl* record = held_object(call->getType());
     const llvm::StringRef name = called_name(call);
     if (record == nullptr || (name != "make_shared" && name != "make_unique")) return std::nullopt;
     const llvm::ArrayRef<const Expr*> given(call->getArgs(), call->getNumArgs());
-    if (given.size() == 1 && held_module(given[0]->getType()) == record) return making_of(given[0]);
+    if (given.size() == 1 && held_object(given[0]->getType()) == record) return making_of(given[0]);
     return Making{record, constructor_for(record, given.size()), given};
   }
   const auto* made = dyn_cast<CXXConstructExpr>(expr);
   if (made == nullptr) return std::nullopt;
   const llvm::ArrayRef<const Expr*> given(made->getArgs(), made->getNumArgs());
   const CXXRecordDecl* record = made->getConstructor()->getParent();
-  const CXXRecordDecl* held = held_module(made->getType());
+  const CXXRecordDecl* held = held_object(made->getType());
   if (held == nullptr || held == record) return Making{record, made->getConstructor(), given};
   if (given.size() == 1 && stripped(given[0])->getType()->isNullPtrType()) return std::nullopt;
-  if (given.size() == 1 && held_module(given[0]->getType()) == held) return making_of(given[0]);
+  if (given.size() == 1 && held_object(given[0]->getType()) == held) return making_of(given[0]);
   return Making{held, constructor_for(held, given.size()), given};
 }
 
@@ -78,17 +78,34 @@ void Walk::initialize_field(const Key& key, QualType type, const Expr* value) {
   } else if (holds_dtype(type)) {
     const int symbol = dtypes_.dtype(value);
     dtypes_.state.bind(key, symbol >= 0 ? symbol : dtypes_.make(TensorSource::kOther, kAnyDtype));
-  } else if (const CXXRecordDecl* record = type.getNonReferenceType()->getAsCXXRecordDecl();
+  } else if (dtypes_.bind_tuple(key, type, value)) {
+    return;
+  } else if (const CXXRecordDecl* record = held_object(type);
              record != nullptr && at_.is_ours(record->getLocation())) {
+    dtypes_.state.forget_object(key);
     if (const auto* list = dyn_cast<InitListExpr>(stripped(value)))
       initialize_listed(key, list);
+    else if (construct(key, value))
+      return;
     else if (const auto* call = dyn_cast<CallExpr>(made_or_named(value)))
       dtypes_.state.copy_fields({call}, key);
-    else if (dtypes_.object_key(made_or_named(value), from))
+    else if (dtypes_.module_key(made_or_named(value), from))
       dtypes_.state.copy_fields(from, key);
-    else
-      construct(key, value);
   }
+}
+
+// Model& same = model; a parameter that is given one: what is written to it is written to that.
+void Walk::name_object(const VarDecl* name, const Expr* value) {
+  const QualType type = name->getType();
+  const CXXRecordDecl* object = held_object(type);
+  if (object == nullptr || is_module_or_holder(type) || !at_.is_ours(object->getLocation())) return;
+  const bool is_other_name =
+      type->isReferenceType() || type->isPointerType() || type->getAsCXXRecordDecl() != object;
+  Key key;
+  // In a function of another object *this is that one.
+  const bool is_known = is_other_name && dtypes_.module_key(made_or_named(value), key) &&
+                        key.front() != nullptr && !making_of(value);
+  dtypes_.set_alias(name, is_known ? key : Key());
 }
 
 // View view{8, 8, torch::eye(4)};

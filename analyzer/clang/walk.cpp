@@ -458,6 +458,12 @@ void Walk::declare(const VarDecl* variable) {
   }
   if (init == nullptr) return;
   const Expr* bare = stripped(init);
+  if (const auto* made = dyn_cast<CXXConstructExpr>(bare);
+      made != nullptr && made->getNumArgs() == 0 && is_tensor_list(variable->getType())) {
+    const int none = dtypes_.make(TensorSource::kOther, kAnyDtype);
+    dtypes_.state.set_absent(none);
+    return dtypes_.bind(variable, none);
+  }
   if (const auto* lambda = dyn_cast<LambdaExpr>(bare)) {
     lambdas_[variable] = lambda;
     return;
@@ -469,17 +475,22 @@ void Walk::declare(const VarDecl* variable) {
     at_.autocast = at_.autocast || record->getName().contains_insensitive("autocast");
   }
   at_.tell(&Watcher::bind, variable, init);
-  if (type->isPointerType()) return;
+  if (type->isPointerType()) {
+    modules_.make(variable);
+    return bind_fields(variable, init);
+  }
   int symbol = -1;
   const bool is_list = is_tensor_list(type) && isa<CallExpr>(bare);  // x.chunk(2)
   if (may_hold_tensor(type) || is_tensor(bare->getType()) || is_list)
     symbol = dtypes_.tensor(init);
+  else if (is_tensor_list(type))
+    symbol = dtypes_.list(init);
   else if (holds_dtype(type) || holds_dtype(bare->getType()))
     symbol = dtypes_.dtype(init);
   else if (type->isBooleanType())
     dtypes_.set_named(variable, init);
   else
-    dtypes_.bind_tuple(variable, type, init);
+    dtypes_.bind_tuple({variable}, type, init);
   if (symbol >= 0) dtypes_.bind(variable, symbol);
   if (const auto* several = dyn_cast<DecompositionDecl>(variable)) {  // auto [values, indices] = …
     for (size_t i = 0; i < several->bindings().size(); ++i)
@@ -492,10 +503,12 @@ void Walk::declare(const VarDecl* variable) {
 
 // std::pair<Tensor, Tensor> batch = get_batch(); batch.first
 void Walk::bind_fields(const VarDecl* variable, const Expr* value) {
+  name_object(variable, value);
   const CXXRecordDecl* record = variable->getType().getNonReferenceType()->getAsCXXRecordDecl();
-  if (record == nullptr || !record->hasDefinition() || is_tensor(variable->getType())) return;
-  if (!is_module_or_holder(variable->getType()))
+  if (!is_module_or_holder(variable->getType()) && !is_tensor(variable->getType()) &&
+      held_object(variable->getType()) != nullptr)
     initialize_field({variable->getCanonicalDecl()}, variable->getType(), value);
+  if (record == nullptr || !record->hasDefinition() || is_tensor(variable->getType())) return;
   std::vector<const FieldDecl*> fields;
   for (const FieldDecl* field : record->fields()) {
     if (!is_tensor(field->getType())) return;
@@ -542,7 +555,10 @@ void Walk::assign(const BinaryOperator* assignment) {
     dtypes_.state.forget(mark_of(field->getMemberDecl()));
   }
   if (assignment->getOpcode() != BO_Assign) return;
-  if (holds_dtype(assignment->getType())) assign_dtype(assignment->getLHS(), assignment->getRHS());
+  if (holds_dtype(assignment->getType()))
+    assign_dtype(assignment->getLHS(), assignment->getRHS());
+  else if (assignment->getType()->isPointerType())
+    assign_object(assignment->getLHS(), assignment->getRHS());
   at_.tell(&Watcher::assign, assignment);
 }
 
@@ -609,6 +625,7 @@ bool Walk::call_lambda(const CallExpr* call) {
 }
 
 void Walk::bind_parameter(const ParmVarDecl* parameter, const Expr* argument) {
+  name_object(parameter, argument);
   modules_.bind(parameter, argument);
   datasets_.bind(parameter, argument);
   dtypes_.bind_argument(parameter, argument);
@@ -711,8 +728,8 @@ void Walk::assign(const CXXOperatorCallExpr* assignment) {
   if (tie != nullptr && is_tie(tie)) {
     size_t at = 0;
     assign_tie(tie, value, at);
-  } else if (const auto* name = dyn_cast<DeclRefExpr>(stripped(to));
-             name && dtypes_.bind_tuple(name->getDecl(), to->getType(), value)) {
+  } else if (Key tuple; dtypes_.object_key(stripped(to), tuple) &&
+                        dtypes_.bind_tuple(tuple, to->getType(), value)) {
   } else if (is_module_or_holder(to->getType())) {
     if (Key key; dtypes_.module_key(to, key)) modules_.set(key, value);
   } else if (may_hold_tensor(to->getType())) {
@@ -722,7 +739,14 @@ void Walk::assign(const CXXOperatorCallExpr* assignment) {
     at_.tell(&Watcher::write, to, symbol);
   } else if (holds_dtype(to->getType())) {
     assign_dtype(to, value);
+  } else {
+    assign_object(to, value);
   }
+}
+
+// encoder_ = encoder; agent_ = std::make_unique<Agent>(8);
+void Walk::assign_object(const Expr* to, const Expr* value) {
+  if (Key key; dtypes_.module_key(to, key)) initialize_field(key, to->getType(), value);
 }
 
 void Walk::assign_dtype(const Expr* to, const Expr* value) {
@@ -733,9 +757,10 @@ void Walk::assign_dtype(const Expr* to, const Expr* value) {
 }
 
 // parts[0] = x, parts.push_back(x): one symbol stands for all tensors of a list, and after this it
-// would be wrong for some of them.
+// would be wrong for some of them, unless x has the dtype of the others, or is the first.
 void Walk::list_changed(const CallExpr* call) {
   const Expr* list = nullptr;
+  const Expr* value = call->getNumArgs() == 0 ? nullptr : call->getArg(call->getNumArgs() - 1);
   const auto* assignment = dyn_cast<CXXOperatorCallExpr>(call);
   if (assignment != nullptr && assignment->getOperator() == OO_Equal) {
     const auto* element = dyn_cast<CXXOperatorCallExpr>(stripped(assignment->getArg(0)));
@@ -745,8 +770,14 @@ void Walk::list_changed(const CallExpr* call) {
         member->name == "push_back" || member->name == "emplace_back" || member->name == "insert";
     if (adds) list = member->base;
   }
-  if (list != nullptr && is_tensor_list(list->getType()))
-    dtypes_.assign(list, dtypes_.make(TensorSource::kOther, kAnyDtype));
+  if (list == nullptr || !is_tensor_list(list->getType())) return;
+  const int held = dtypes_.tensor(list);
+  const bool is_one = is_tensor(value->getType()) || is_tensor(stripped(value)->getType());
+  const int given = is_one ? dtypes_.tensor(value) : dtypes_.make(TensorSource::kOther, kAnyDtype);
+  const State& state = dtypes_.state;
+  if (state.is_absent(held)) return dtypes_.assign(list, given);
+  const bool agrees = state.dtypes(held).single() && state.dtypes(held) == state.dtypes(given);
+  if (!agrees) dtypes_.assign(list, dtypes_.make(TensorSource::kOther, kAnyDtype));
 }
 
 // set_autocast_enabled(at::kCPU, false) ends a region; of a switch that is not known it goes on.

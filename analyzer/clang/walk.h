@@ -100,6 +100,8 @@ class Walk {
   bool walk_through(const clang::CallExpr* call);
   void assign(const clang::CXXOperatorCallExpr* assignment);
   void assign(const clang::BinaryOperator* assignment);
+  void name_object(const clang::VarDecl* name, const clang::Expr* value);
+  void assign_object(const clang::Expr* to, const clang::Expr* value);
   void assign_dtype(const clang::Expr* to, const clang::Expr* value);
   void assign_tie(const clang::CallExpr* tie, const clang::Expr* value, size_t& at);
   void list_changed(const clang::CallExpr* call);

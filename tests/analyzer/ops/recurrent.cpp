@@ -70,3 +70,24 @@ void pairs() {
   layer(batch.first);
   // EXPECT error: Double input meets a Float weight [mixed-operands]
 }
+
+// A hidden state that a field keeps.
+struct Keeper : torch::nn::Module {
+  explicit Keeper(torch::Dtype dtype) : lstm(4, 4) {
+    hidden = std::make_tuple(torch::zeros({1, 2, 4}), torch::zeros({1, 2, 4}, dtype));
+    register_module("lstm", lstm);
+  }
+  torch::Tensor forward(torch::Tensor x) {
+    auto out = lstm->forward(x, hidden);
+    // EXPECT error: Double hx[0] meets a Float input [mixed-operands]
+    hidden = std::get<1>(out);
+    return std::get<0>(out);
+  }
+  torch::nn::LSTM lstm;
+  std::tuple<torch::Tensor, torch::Tensor> hidden;
+};
+void keeps() {
+  Keeper wide(torch::kDouble), as_it_is(torch::kFloat);
+  wide.forward(torch::ones({3, 2, 4}));
+  as_it_is.forward(torch::ones({3, 2, 4}));
+}

@@ -64,3 +64,15 @@ struct Net : torch::nn::Module {
     // EXPECT error: Long input meets a Float weight [refused-dtype]
   }
 };
+
+// Beside slices and numbers an index is one all the same.
+void among_slices(torch::Tensor unknown) {
+  using torch::indexing::Slice;
+  torch::Tensor x = torch::zeros({4, 8}, torch::kChar), at = torch::arange(8);
+  x.index({Slice(), at.to(torch::kDouble)});
+  // EXPECT error: aten::index does not take a Double indices[0] [refused-dtype]
+  x.index_put_({"...", at}, torch::ones({4, 8}));
+  // EXPECT error: Char self meets a Float values [refused-dtype]
+  x.index_put_({"...", Slice()}, torch::ones({4, 8}));
+  x.index({0, Slice(), at});
+}
