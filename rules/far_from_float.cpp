@@ -135,6 +135,15 @@ std::vector<Cure> widened(const RunIndex& index, const JudgeOptions& options, co
   return cure ? std::vector{*std::move(cure)} : std::vector<Cure>();
 }
 
+// Whole numbers that a cast to fewer bits wraps: ids of a large table.
+std::vector<Cure> kept_whole(const CureProposer& propose, const OpCall& cast) {
+  const bool is_whole = !cast.operands.empty() &&
+                        cast.operands.back().dtypes == DtypeSet(Dtype::kLong) &&
+                        cast.operands.size() == 1;
+  auto cure = is_whole ? propose.cast_result(cast, Dtype::kLong) : std::nullopt;
+  return cure ? std::vector{*std::move(cure)} : std::vector<Cure>();
+}
+
 void check_wrapped(const RunIndex& index, const OpCall& call, bool is_cast,
                    const IntegerRange& range, Findings& out) {
   const Dtype dtype = range.dtype;
@@ -155,7 +164,8 @@ void check_wrapped(const RunIndex& index, const OpCall& call, bool is_cast,
                : has_8_bits
                    ? fmt::format("clamp before the cast: .round().clamp({}, {})", least, largest)
                    : "cast to torch.int64",
-        .cures = is_cast ? std::vector<Cure>() : widened(index, out.options(), call)};
+        .cures = is_cast ? kept_whole(CureProposer(index, out.options()), call)
+                         : widened(index, out.options(), call)};
   });
 }
 
@@ -205,11 +215,12 @@ std::vector<Cure> kept_by_cast(const RunIndex& index, const JudgeOptions& option
   std::vector<Cure> cures;
   const IntegerRange* range = integer_range(dtype);
   // A few numbers of either sign, as the steps of an augmentation, are no picture to be clipped.
-  if (range != nullptr && range->least == 0 && call.inexact->from < 0 &&
-      element_count(call.operands.front()) < kFewest)
-    cures.push_back(propose.rewrite(call, Dtype::kInt, "astype", "cast it to Int instead"));
+  const bool is_step = range != nullptr && range->least == 0 && call.inexact->from < 0 &&
+                       element_count(call.operands.front()) < kFewest;
   const bool is_fraction = std::fabs(call.inexact->from) < 1;
-  if (range != nullptr && !is_fraction && dtype != Dtype::kInt)
+  if (is_step)
+    cures.push_back(propose.rewrite(call, Dtype::kInt, "astype", "cast it to Int instead"));
+  else if (range != nullptr && !is_fraction && dtype != Dtype::kInt)
     cures.push_back(propose.rewrite(call, dtype, "clipped", "clip it before the cast"));
   cures.push_back(propose.rewrite(call, wide, "astype",
                                   fmt::format("cast it to {} instead", dtype_name(wide))));
