@@ -835,10 +835,13 @@ def cast_gradient_read(site):
     return site.casts(only(read, "one line that reads the gradient").value)
 
 
-def receiver_of(site, method):
-    call = site.one(lambda nodes: [n for n in calls_in(nodes) if isinstance(n.func, ast.Attribute) and n.func.attr == method],
+def method_call(site, method):
+    return site.one(lambda nodes: [n for n in calls_in(nodes) if isinstance(n.func, ast.Attribute) and n.func.attr == method],
                     f"a call of {method}()")
-    return call.func.value
+
+
+def receiver_of(site, method):
+    return method_call(site, method).func.value
 
 
 def cast_before_requires_grad(site):
@@ -1216,8 +1219,7 @@ def own_backward(site):
 
 def astype_call(site):
     """x.astype(np.uint8) of the line, and where it names the dtype."""
-    call = site.one(lambda nodes: [n for n in calls_in(nodes) if last_part(n.func) == "astype" and isinstance(n.func, ast.Attribute)],
-                    "a call of astype()")
+    call = method_call(site, "astype")
     dtypes = [*call.args[:1], *(k.value for k in call.keywords if k.arg == "dtype")]
     return call, only(dtypes, "the dtype")
 
