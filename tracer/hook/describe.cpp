@@ -548,23 +548,29 @@ void describe_region_results(trace::SignatureRecord* record, Tensors outputs) {
   finish_results(record, count);
 }
 
+// A function that the program calls, and no op of the dispatcher: "python::torch.tensor".
+static void place_python_call(ThreadState* state, const char* function, const Frame& frame,
+                              Description& description) {
+  const Frame* parent = state->innermost();
+  description.op = intern(std::string(ops::kPython) + function);
+  description.site = frame.site;
+  description.parent = parent && parent->signature ? parent->signature->id : 0;
+  description.phase = frame.phase;
+  description.result_room = 1;
+}
+
 trace::SignatureRecord* describe_factory(ThreadState* state, uint64_t key, const char* function,
                                          python::Object* source, const Frame& frame,
                                          const c10::TensorImpl* result) {
   if (!has_room()) return lost();
   const BusyScope busy(state);
-  const Frame* parent = state->innermost();
   Description description;
   const python::Source from = python::source_of(source);
   const Dtype dtype = dtype_of_torch(from.dtype);
   if (dtype != Dtype::kUndefined)
     description.scalars.push_back(
         {intern(from.type), /*is_dtype=*/1, {}, static_cast<double>(dtype)});
-  description.op = intern(std::string(ops::kPython) + function);
-  description.site = frame.site;
-  description.parent = parent && parent->signature ? parent->signature->id : 0;
-  description.phase = frame.phase;
-  description.result_room = 1;
+  place_python_call(state, function, frame, description);
   trace::SignatureRecord* record = write_once(key, description);
   if (!record) return lost();
   if (!take_results(record)) return record;
@@ -578,7 +584,6 @@ trace::SignatureRecord* describe_numpy(ThreadState* state, uint64_t key,
                                        const python::WrappedCall& call, const Frame& frame) {
   if (!has_room()) return lost();
   const BusyScope busy(state);
-  const Frame* parent = state->innermost();
   const std::vector<python::LocalTensor> arrays = python::arrays_of(call);
   Description description;
   for (const python::LocalTensor& array : arrays) {
@@ -591,11 +596,7 @@ trace::SignatureRecord* describe_numpy(ThreadState* state, uint64_t key,
   result.dtype = static_cast<uint8_t>(dtype_of_torch(call.dtype));
   result.origin = 0;
   description.operands.pop_back();
-  description.op = intern(std::string(ops::kPython) + call.function);
-  description.site = frame.site;
-  description.parent = parent && parent->signature ? parent->signature->id : 0;
-  description.phase = frame.phase;
-  description.result_room = 1;
+  place_python_call(state, call.function, frame, description);
   trace::SignatureRecord* record = write_once(key, description);
   if (!record) return lost();
   if (arrays.back().memory)
