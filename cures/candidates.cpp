@@ -278,16 +278,19 @@ bool takes_back_raise(const Run& run, const Cure& cure) {
 // Where an op refuses a mix: it casts what was loaded in more digits, or made so where a line asks
 // for them, and no layer in fewer reads that; nobody means Double beside a model in Float. Or it
 // takes fewer digits back that a line asks for, beside what has the default's.
-bool overrides(const Run& run, const Finding& goal, const Cure& cure) {
+bool overrides(const Trial& trial, const Finding& goal, const Cure& cure) {
+  const Run& run = trial.recorded.run;
   const OpCall* call = run.call(goal.call);
   const bool is_here = acts_at_call(cure.kind) || cure.kind == CureKind::kCastVariable ||
                        cure.kind == CureKind::kCastResult;
   const bool is_low = kLowPrecision.contains(cure.dtype);
   if (call == nullptr || !is_here || (!is_low && cure.dtype != Dtype::kFloat)) return false;
   const bool is_mix = call->floating_dtypes().size() > 1;
+  const bool is_asked_low = std::any_of(trial.findings.begin(), trial.findings.end(),
+                                        [](const Finding& its) { return its.is_asked_for; });
   // What is written to a parameter that is trained in fewer digits than it was meant to be.
   const bool is_kept_low =
-      is_low && is_mix &&
+      is_low && is_mix && !is_asked_low &&
       std::any_of(call->operands.begin(), call->operands.end(), [](const Operand& operand) {
         return operand.is_written && operand.requires_grad && !operand.parameter.empty();
       });
@@ -354,7 +357,7 @@ std::vector<Candidate> Candidates::of(const Node& node, const Finding& goal) con
   note_places(node.run(), goal, all);
   for (Candidate& one : all) {
     const auto& [finding, cure] = one.parts.front();
-    one.overrides = overrides(node.run(), *finding, *cure) || takes_back_raise(node.run(), *cure);
+    one.overrides = overrides(*node.trial, *finding, *cure) || takes_back_raise(node.run(), *cure);
   }
   add_settings(node, all);
   const bool is_lone = has_lone_trained_low_parameter(node, goal);
@@ -396,16 +399,16 @@ Merit Candidates::best_merit(const Node& node, const Candidate& candidate, const
   return merit;
 }
 
-// An edit comes before a setting where an op refused a mix, and behind it where 16 bits were asked
-// for and do harm. What gives 16 bits up comes last, and an edit that does so behind the setting.
-// Who opens autocast nowhere casts. What the command line can say is not written into a source.
-// Once a model is raised, who lowers data for it by a line of the program takes that back rather
-// than casting where the data are read.
+// An edit comes before a setting where an op refused a mix or a line loses digits, and behind it
+// where trained weights are in 16 bits. What gives 16 bits up comes last, and an edit that does so
+// behind the setting. Who opens autocast nowhere casts. What the command line can say is not
+// written into a source. Once a model is raised, who lowers data for it by a line of the program
+// takes that back rather than casting where the data are read.
 int Candidates::rank_of(const Node& node, const Finding& goal, const Candidate& candidate) const {
   constexpr int kHarms = 0, kEdit = 1, kSetting = 2, kFloatSetting = 4, kFloatModel = 5;
   if (candidate.setting != nullptr) {
     if (candidate.setting->dtype == Dtype::kFloat) return kFloatSetting;
-    return is_refusal(node.run(), goal) ? kSetting : kHarms;
+    return loses_steps(goal) && !is_refusal(node.run(), goal) ? kHarms : kSetting;
   }
   const Cure& cure = *candidate.parts.front().second;
   const bool is_said = std::any_of(settings_.begin(), settings_.end(), [&](const Setting& its) {

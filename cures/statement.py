@@ -599,7 +599,7 @@ class Site:
             root = dotted(given[0]).split(".")[0]
             is_own = root == "self" and owner is not None and owner is self.class_around(call)
             if is_own or (root != "self" and self.scope_of(call) in self.scopes() and self.is_bound(root)):
-                found.setdefault(dotted(given[0]), set()).update(self.source.results_at(call) or {None})
+                found.setdefault(dotted(given[0]), set()).update(self.source.results_at(call))
         return [name for name, dtypes in found.items() if dtypes == {self.cure["dtype"]}]
 
     def own_parameters(self):

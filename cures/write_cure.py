@@ -161,7 +161,7 @@ def returned_back(site, statement, names, back):
         return any(isinstance(n, ast.Name) and n.id in known for n in ast.walk(node))
 
     for other in behind[:-1]:
-        if not isinstance(other, ast.Assign) or any(n in back for n in names_bound(other)):
+        if not isinstance(other, ast.Assign) or any(re.search(rf"\b{n}\b", back) for n in names_bound(other)):
             return []
         if is_of_them(other.value) and "int" not in "".join(site.source.results_at(other.value)):
             known.update(names_bound(other))
@@ -1081,9 +1081,11 @@ def lowered_again(site):
 def own_masters(site):
     """The script casts what it trains to Float, but in a block for another 16-bit dtype, if args.mixed_precision == "fp16":,
     which this run did not enter. Each block of that kind, one behind a loaded checkpoint too, is entered by its dtype."""
-    found = [node for node in ast.walk(site.source.tree) if isinstance(node, ast.If) and not node.orelse
-             and is_test_of_half(node.test) and any(raises_trained(n) for s in node.body for n in ast.walk(s))]
-    if not found:
+    found = {node: [n for s in node.body for n in ast.walk(s) if raises_trained(n)] for node in ast.walk(site.source.tree)
+             if isinstance(node, ast.If) and not node.orelse and is_test_of_half(node.test)}
+    found = {node: casts for node, casts in found.items() if casts}
+    ran = any(site.source.results_at(n.value) for casts in found.values() for n in casts if isinstance(n, ast.Assign))
+    if not found or ran:
         return []
     names = [name for name, dtypes in site.dtype_names().items() if "float32" in dtypes and dtypes & {"float16", "bfloat16"}]
     torch = torch_name(site.source)

@@ -408,11 +408,30 @@ std::vector<Cure> made_wide(const RunIndex& index, const CureProposer& propose,
   return cures;
 }
 
+// A sum of whole numbers in 16 bits that is another whole number, and is read as an integer: a
+// length, a number of rows.
+bool counts(const RunIndex& index, const OpCall& call) {
+  const double from = call.inexact->from, to = call.inexact->to;
+  const auto dtype = call.result_dtype();
+  if (call.short_op() != "sum" || !dtype || !kLowPrecision.contains(*dtype) ||
+      std::floor(from) != from || std::floor(to) != to || from == to)
+    return false;
+  const auto readers = index.consumers(call);
+  return std::any_of(readers.begin(), readers.end(), [&](OpCallId id) {
+    const auto read_as = index.run().call(id)->result_dtype();
+    return index.has(*index.run().call(id), ops::kCast) && read_as && kIntegral.contains(*read_as);
+  });
+}
+
 // The op alone, or the cast that rounded left to what reads the result: that casts it.
 std::vector<Cure> moved(const RunIndex& index, const JudgeOptions& options, const OpCall& call,
                         const Rounding& rounding) {
   const CureProposer propose(index, options);
   const OpCall* rounded = rounding.op;
+  if (counts(index, call)) {
+    const auto cure = propose.cast_operand(call, call.operands.front(), Dtype::kLong, "input");
+    return cure ? std::vector{*cure} : std::vector<Cure>();
+  }
   const bool is_cut = index.has(call, ops::kCast) && kIntegral.contains(*call.result_dtype()) &&
                       !call.operands.empty() && call.operands.back().is_floating();
   if (is_cut && call.operands.size() == 2) return propose.widen_written(call);
@@ -639,7 +658,7 @@ void check(const OpCall& call, const RunIndex& index, Findings& out) {
   const OpCall* made = orders(call) ? rounding_followed(index, call).op : nullptr;
   if (orders(call) && (made == nullptr || !made->autocast.enabled.empty())) return;
   const bool is_lost = !std::isfinite(to);
-  const bool is_count = call.short_op().find("unique") != std::string::npos;
+  const bool is_count = call.short_op().find("unique") != std::string::npos || counts(index, call);
   const bool arrives = inexact.arrival != Arrival::kUnknown && inexact.off >= kWorthSaying;
   if (!is_lost && !is_answer && !is_count && !falls && !arrives && !orders(call) &&
       !(std::fabs(to - from) >= kWorthSaying * std::fabs(from)))

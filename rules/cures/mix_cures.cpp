@@ -10,6 +10,7 @@
 #include "core/follow_links.h"
 #include "rules/cures/cures.h"
 #include "rules/engine/formatting.h"
+#include "rules/engine/half_weights.h"
 
 namespace dtypecheck::rules {
 namespace {
@@ -19,7 +20,12 @@ class MixCures {
  public:
   MixCures(const RunIndex& index, const JudgeOptions& options, const OpCall& call, const Mix& mix,
            const Provenance& source)
-      : index_(index), propose_(index, options), call_(call), mix_(mix), source_(source) {}
+      : index_(index),
+        options_(options),
+        propose_(index, options),
+        call_(call),
+        mix_(mix),
+        source_(source) {}
 
   std::vector<Cure> take_promotion() && {
     add(propose_.reopen_autocast(call_));
@@ -240,7 +246,8 @@ class MixCures {
     }
   }
 
-  // Rows of a table that is trained are put back from a copy in Float: the table was lowered.
+  // Rows of a table that is trained are put back from a copy in Float: the table was lowered, and
+  // no option of the command line asks for 16-bit weights.
   void of_trained_written() {
     const Operand& odd = *mix_.odd.operand;
     const bool is_trained = odd.is_written && odd.requires_grad && !mix_.odd.parameter.empty();
@@ -250,6 +257,8 @@ class MixCures {
       if (step.process != call_.process || step.site.phase != Phase::kOptimizer) continue;
       for (const Operand& operand : step.operands) {
         if (operand.parameter != mix_.odd.parameter) continue;
+        if (half_weights(index_, options_, step, operand).is_asked_for())
+          return cast_side(mix_.other, mix_.odd.dtype);
         for (Cure& cure : propose_.masters_of(step, &operand)) add(std::move(cure));
         return;
       }
@@ -564,6 +573,7 @@ class MixCures {
   }
 
   const RunIndex& index_;
+  const JudgeOptions& options_;
   const CureProposer propose_;
   const OpCall& call_;
   const Mix& mix_;

@@ -565,6 +565,14 @@ def main(args):
             text, ways = self.masters(other)
             self.assertIn(test, ways[0])
 
+    def test_the_cast_that_the_script_has_and_that_ran_before_a_checkpoint_was_loaded(self):
+        own = 'if args.mixed_precision == "fp16":\n    for p in unet.parameters():\n        p.data = p.to(torch.float32)\nload_lora(unet)'
+        head = self.masters(own)[0].split("p.to(")[0]
+        line, column = head.count("\n") + 1, len(head.rpartition("\n")[2])
+        _, ways = self.masters(own, results=[[line, column + 1, line, column + 1 + len("p.to(torch.float32)"), "float32"]])
+        self.assertEqual(len(ways), 1)
+        self.assertIn("load_lora(unet)\n    for parameter in unet.parameters():", ways[0])
+
     def test_what_is_trained_is_cast_before_the_optimizer_is_made(self):
         text, ways = self.masters("pass")
         made = "    optimizer = make"

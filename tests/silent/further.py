@@ -1082,6 +1082,22 @@ def decays_of_an_attention():
     return (scores @ value[:, None]).detach().norm()
 
 
+@reported("far-from-float", "kohya-ss/musubi-tuner 3ebd1df")
+def length_that_a_mask_counts():
+    """BFloat16 has no odd number beyond 256: the last of 301 tokens is left out."""
+    torch.manual_seed(11)
+    mask = (torch.arange(512) < 301).long()[None].to(in_mode(torch.bfloat16, torch.int64))
+    states = torch.randn(1, 512, 4)
+    return states[0, : mask.sum(dim=1).to(torch.int64).tolist()[0]][-1].norm()
+
+
+@reported(None, "the mean of what a mask leaves: its count is rounded as any number")
+def mean_over_a_mask():
+    torch.manual_seed(12)
+    mask = (torch.arange(512) < 301)[None, :, None].to(in_mode(torch.bfloat16, torch.float32))
+    return ((torch.rand(1, 512, 4).to(mask.dtype) * mask).sum(1) / mask.sum(1)).float().mean()
+
+
 @reported(None, "what is rounded, beside the same that another library rounded")
 def difference_from_another_library():
     torch.manual_seed(7)
