@@ -131,7 +131,7 @@ void add_options(Finding& finding, const SourceOp& op) {
   if (made == op.operands.end()) return;
   const Place& at = made->options_at;
   const std::string text =
-      fmt::format("give {} {}, {}:{}", made->maker, made->options, at.file, at.line);
+      fmt::format("give {} {}, {}:{}", made->maker, made->options, shown_path(at.file), at.line);
   DtypeSet met;
   for (const SourceOperand& operand : op.operands) met |= operand.dtypes & kFloating;
   const auto dtype = (met - made->dtypes).single();

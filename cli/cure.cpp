@@ -134,7 +134,7 @@ class Session {
     if (causes_.empty()) return "nothing to cure: no errors, no warnings\n";
     std::string out;
     for (const Finding* cause : causes_) {
-      const std::string where = reports::place(report_, cause->site.line);
+      const std::string where = reports::place(cause->site.line);
       out += fmt::format("{:<8}{}{}\n", severity_name(cause->severity), printable(cause->message),
                          where.empty() ? "" : " (" + where + ")");
     }
@@ -155,7 +155,7 @@ class Session {
   std::string tries_text() const {
     std::string out;
     if (!found_.repair.empty())
-      out += "repair" + wrapped("run: " + shown(found_.repair), 8).substr(6);
+      out += "repair" + wrapped("run: " + printable(found_.repair), 8).substr(6);
     int number = 0;
     for (const cures::Try& tried : found_.tries) out += try_text(tried, ++number);
     return out;
@@ -166,8 +166,8 @@ class Session {
     std::string out;
     const char* label = tried.merit.is_workaround() ? "workaround  " : "fix     ";
     for (const cures::Change& change : tried.changes)
-      out += (out.empty() ? label : "        ") + wrapped(shown(change.text), 8).substr(8);
-    out += wrapped(shown(fmt::format("proven: {}", tried.judged.words)), 8);
+      out += (out.empty() ? label : "        ") + wrapped(printable(change.text), 8).substr(8);
+    out += wrapped(printable(fmt::format("proven: {}", tried.judged.words)), 8);
     out += printable_lines(cures::diff_of(tried.patch.edits));
     if (!tried.prompt.empty()) out += fmt::format("run it as: {}\n", printable(tried.prompt));
     return out;
@@ -179,7 +179,7 @@ class Session {
       if (!tried.is_proven() || &tried == &chosen) continue;
       std::string text;
       for (const cures::Change& change : tried.changes)
-        text += (text.empty() ? "" : "; ") + shown(change.text);
+        text += (text.empty() ? "" : "; ") + printable(change.text);
       const std::string costs = cures::cost_words(tried.merit);
       out += "also    " +
              wrapped(costs.empty() ? text : fmt::format("{} ({})", text, costs), 8).substr(8);
@@ -192,7 +192,7 @@ class Session {
       const std::string& advice = causes_.front()->fix;
       return advice.empty()
                  ? "no change is known that may cure it\n"
-                 : wrapped("no edit is known that may cure it; by hand: " + shown(advice), 0);
+                 : wrapped("no edit is known that may cure it; by hand: " + printable(advice), 0);
     }
     const cures::Try* furthest = found_.furthest();
     const cures::Judgement* why = &found_.tries.back().judged;
@@ -200,25 +200,22 @@ class Session {
       if (tried.judged.verdict != cures::Verdict::kNotTried) why = nullptr;
       if (why != nullptr && tried.judged.reason == cures::Reason::kNoRun) why = &tried.judged;
     }
-    if (why != nullptr) return wrapped("nothing could be tried: " + shown(why->words), 0);
+    if (why != nullptr) return wrapped("nothing could be tried: " + printable(why->words), 0);
     if (furthest == nullptr) return "nothing is proven\n";
-    return wrapped(fmt::format("nothing is proven; furthest got: {}, {}",
-                               shown(furthest->changes.back().text), shown(furthest->judged.words)),
-                   0);
-  }
-
-  std::string shown(const std::string& text) const {
-    return printable(reports::with_short_paths(report_, text));
+    return wrapped(
+        fmt::format("nothing is proven; furthest got: {}, {}",
+                    printable(furthest->changes.back().text), printable(furthest->judged.words)),
+        0);
   }
 
   std::string try_text(const cures::Try& tried, int number) const {
     std::string out;
     for (const cures::Change& change : tried.changes) {
       const std::string lead = out.empty() ? fmt::format("{:<3} ", number) : "    ";
-      out += lead + wrapped(shown(change.text), 4).substr(4);
+      out += lead + wrapped(printable(change.text), 4).substr(4);
     }
-    return out + wrapped(shown(fmt::format("{}: {}", verdict_name(tried.judged.verdict),
-                                           tried.judged.words)),
+    return out + wrapped(printable(fmt::format("{}: {}", verdict_name(tried.judged.verdict),
+                                               tried.judged.words)),
                          4);
   }
 

@@ -183,7 +183,7 @@ class Follower {
     clear_line();
     for (const Finding& finding : report.findings) {
       if (known_.insert(finding.id).second) {
-        out_.stream() << reports::line_of(report, finding) << '\n' << std::flush;
+        out_.stream() << reports::line_of(finding) << '\n' << std::flush;
       }
     }
     if (!traces.empty() || !cli::has_ended(inputs_, recorded->run)) {

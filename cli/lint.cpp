@@ -168,7 +168,6 @@ int run(const LintCommand& command) {
   }
   if (!command.report.all) judging::fold_alike(report);
   sort_by_severity(report.findings);
-  reports::shorten_paths(report);
   report.rules = judging::docs_of(report.findings);
   report.line_text = [&](const std::string& file, int line) { return sources.line(file, line); };
   report.file_text = [&](const std::string& file) { return sources.text(file); };

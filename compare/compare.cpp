@@ -468,7 +468,7 @@ class Comparer {
       std::string name = made.op;
       if (ops::facts_of(made.op) & ops::kCast && !made.results.empty() && made.results[0] != 0)
         name += " to " + dtype_name(side.digest(made.results[0]).dtype);
-      const std::string where = place(made.site);
+      const std::string where = recorded_place(made.site);
       if (!where.empty()) name += " at " + where;
       if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
     }

@@ -263,7 +263,7 @@ class Page {
       html.element("td", "", "").element("td", "", "");
     }
     html.element("td", "", verdict_words(pair.verdict));
-    html.element("td", "place", place(call.site)).close("tr").line();
+    html.element("td", "place", recorded_place(call.site)).close("tr").line();
   }
 
   const Comparison& comparison_;

@@ -37,7 +37,7 @@ std::string dtypes(const Divergence& at) {
 std::string where(const Site& site, uint32_t step) {
   const std::string module = site.module.empty() ? "outside of modules" : printable(site.module);
   std::string text = fmt::format("{}  {}, step {}", module, phase_name(site.phase), step);
-  const std::string line = place(site);
+  const std::string line = recorded_place(site);
   return line.empty() ? text : text + "  " + printable(line);
 }
 
@@ -198,7 +198,7 @@ Json site_json(const Site& site, uint32_t step) {
   return {{"module", site.module},
           {"phase", phase_name(site.phase)},
           {"step", step},
-          {"place", place(site)}};
+          {"place", recorded_place(site)}};
 }
 
 Json bisection_json(const Bisection& bisection) {

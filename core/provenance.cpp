@@ -171,8 +171,6 @@ const Operand* reshaped(const OpCall* outer, const Operand& operand) {
   return found;
 }
 
-const SourceLine& best_line(const Site& site) { return site.line.known() ? site.line : site.inner; }
-
 // "torch.from_numpy": what is no op of the dispatcher has the name that the program calls it by.
 std::string name_of(const OpCall& call) {
   return ops::is_python(call.op) ? call.op.substr(ops::kPython.size()) : call.op;

@@ -73,9 +73,8 @@ std::string plain(std::string_view name) {
 }  // namespace
 
 std::vector<AskingFrame> frames_asking(const Process& process, const OpCall& maker, Dtype dtype) {
-  const SourceLine& line = maker.site.line.known() ? maker.site.line : maker.site.inner;
-  if (!line.known()) return {};
-  const std::string place = line.file + ":" + std::to_string(line.line);
+  const std::string place = recorded_place(maker.site);
+  if (place.empty()) return {};
   return frames_in(process.fact(FactKey::kAsked, dtype_name(dtype) + " " + place));
 }
 

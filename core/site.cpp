@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <iterator>
 
 #include "core/enum_names.h"
@@ -11,7 +12,7 @@
 namespace dtypecheck {
 
 static std::string text_of(const SourceLine& line) {
-  return line.known() ? fmt::format("{}:{}", line.file, line.line) : "";
+  return line.known() ? fmt::format("{}:{}", shown_path(line.file), line.line) : "";
 }
 
 const char* phase_name(Phase phase) {
@@ -19,7 +20,30 @@ const char* phase_name(Phase phase) {
                              {"unknown", "load", "forward", "backward", "optimizer", "data"});
 }
 
-std::string place(const Site& site) { return text_of(site.line.known() ? site.line : site.inner); }
+std::string path_below(std::string folder, const std::string& file) {
+  if (folder.empty()) return file;
+  if (!folder.ends_with('/')) folder += '/';
+  return file.starts_with(folder) ? file.substr(folder.size()) : file;
+}
+
+std::string shown_path(const std::string& file) {
+  static const std::string folder = [] {
+    std::error_code unknown;
+    return std::filesystem::current_path(unknown).string();
+  }();
+  const std::string path = path_below(folder, file);
+  const size_t begin = begin_in_packages(path);
+  return begin == path.npos ? path : path.substr(begin);
+}
+
+const SourceLine& best_line(const Site& site) { return site.line.known() ? site.line : site.inner; }
+
+std::string place(const Site& site) { return text_of(best_line(site)); }
+
+std::string recorded_place(const Site& site) {
+  const SourceLine& line = best_line(site);
+  return line.known() ? fmt::format("{}:{}", line.file, line.line) : "";
+}
 
 bool is_cpp_file(std::string_view file) {
   constexpr std::string_view kEndings[] = {".cpp", ".cc", ".cxx", ".cu", ".h", ".hpp", ".cuh"};

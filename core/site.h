@@ -52,9 +52,18 @@ struct Site {
   bool operator==(const Site&) const = default;
 };
 
-// "/home/me/train.py:91", the user's line; "" when it is not known. Reports show such a path as
-// they show all (reports/formatting.h, shorten_paths).
+// How people are shown a file: relative to the folder that dtypecheck runs in when it lies below,
+// and what a package manager installed from the package's name on: "diffusers/models/….py".
+std::string shown_path(const std::string& file);
+// The file as it was recorded, or relative to the folder when it lies below it.
+std::string path_below(std::string folder, const std::string& file);
+
+const SourceLine& best_line(const Site& site);  // the user's, else the inner one
+
+// "train.py:91", the best line as it is shown; "" when it is not known.
 std::string place(const Site& site);
+// The same with the file as it was recorded: "/home/me/train.py:91".
+std::string recorded_place(const Site& site);
 // " at train.py:91", or in a library " at embeddings.py:12, called from train.py:91", and in an
 // extension; or "".
 std::string at_place(const Site& site);

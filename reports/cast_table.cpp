@@ -21,10 +21,10 @@ std::string last_part(const std::string& path) { return path.substr(path.rfind('
 // The innermost line tells the layers of a model apart; the user's own line is then one word. What
 // is too long loses folders, never its number.
 std::string place_text(const Report& report, const CastLine& cast, size_t columns) {
-  const std::string line = place(report, cast.site.line);
+  const std::string line = place(cast.site.line);
   if (!has_inner(cast.site) && line.empty()) return "unknown place";
   if (!has_inner(cast.site)) return report.shortens ? shorten_path(line, columns, columns) : line;
-  const std::string inner = place(report, cast.site.inner);
+  const std::string inner = place(cast.site.inner);
   const std::string both = fmt::format("{} from {}", inner, last_part(line));
   if (!report.shortens || display_width(both) <= columns) return both;
   return shorten_path(inner, columns, columns);

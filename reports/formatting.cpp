@@ -5,10 +5,8 @@
 
 #include <algorithm>
 #include <ctime>
-#include <set>
 #include <utility>
 
-#include "core/installed.h"
 #include "platform/printable.h"
 #include "platform/text.h"
 #include "trace/op_call_fields.h"
@@ -35,19 +33,6 @@ std::string joined(const std::vector<std::string>& parts, const std::string& bet
   return fmt::format("{}", fmt::join(parts, between));
 }
 
-std::string relative_path(const Report& report, const std::string& file) {
-  std::string folder = report.base_folder;
-  if (folder.empty()) return file;
-  if (!folder.ends_with('/')) folder += '/';
-  return file.starts_with(folder) ? file.substr(folder.size()) : file;
-}
-
-static std::string without_folders_above(const Report& report, const std::string& file) {
-  const std::string path = relative_path(report, file);
-  const size_t begin = begin_in_packages(path);
-  return begin == path.npos ? path : path.substr(begin);
-}
-
 std::string uri_of(const std::string& path) {
   std::string uri;
   for (const char c : path) {
@@ -58,75 +43,7 @@ std::string uri_of(const std::string& path) {
   return path.starts_with('/') ? "file://" + uri : uri;
 }
 
-std::string short_path(const Report& report, const std::string& file) {
-  return printable(without_folders_above(report, file));
-}
-
-namespace {
-
-// Files of a run that are shown in another way than as recorded, found where a text has a ':' by
-// what stands before it: the cost is that of the text, however many files the run has.
-class ShortPaths {
- public:
-  explicit ShortPaths(const Report& report) {
-    std::set<std::string> files;
-    for (const OpCall& call : report.run.calls) {
-      for (const SourceLine* line : {&call.site.line, &call.site.inner, &call.site.caller}) {
-        if (line->file.find('/') != std::string::npos) files.insert(line->file);
-      }
-    }
-    for (const std::string& file : files) {
-      // Without what makes it printable: texts of findings are made so when they are shown.
-      const std::string shown = without_folders_above(report, file);
-      if (shown != file) shown_[name_of(file)].emplace_back(file, shown);
-    }
-    for (auto& [name, all] : shown_)  // first those that others end with
-      std::stable_sort(all.begin(), all.end(), [](const auto& a, const auto& b) {
-        return a.first.size() > b.first.size();
-      });
-  }
-
-  void shorten(std::string& text) const {
-    for (size_t at = text.find(':'); at != text.npos; at = text.find(':', at + 1)) {
-      const std::string_view before = std::string_view(text).substr(0, at);
-      const auto found = shown_.find(name_of(before));
-      if (found == shown_.end()) continue;
-      for (const auto& [file, shown] : found->second) {
-        if (!before.ends_with(file)) continue;
-        text.replace(at - file.size(), file.size(), shown);
-        at = at - file.size() + shown.size();
-        break;
-      }
-    }
-  }
-
- private:
-  static std::string name_of(std::string_view path) {
-    return std::string(path.substr(path.rfind('/') + 1));
-  }
-
-  std::map<std::string, std::vector<std::pair<std::string, std::string>>> shown_;  // by file name
-};
-
-}  // namespace
-
-std::string with_short_paths(const Report& report, std::string text) {
-  ShortPaths(report).shorten(text);
-  return text;
-}
-
-void shorten_paths(Report& report) {
-  const ShortPaths paths(report);
-  for (Finding& finding : report.findings) {
-    for (std::string* text : {&finding.message, &finding.why, &finding.fix}) paths.shorten(*text);
-    for (Cure& cure : finding.cures) paths.shorten(cure.text);
-  }
-}
-
-std::string place(const Report& report, const SourceLine& line) {
-  return printable(trace::place_text(
-      line, [&](const std::string& file) { return without_folders_above(report, file); }));
-}
+std::string place(const SourceLine& line) { return printable(trace::place_text(line, shown_path)); }
 
 std::vector<ExcerptLine> excerpt_at(const Report& report, const SourceLine& line, int around) {
   std::vector<ExcerptLine> lines;

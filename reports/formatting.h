@@ -16,20 +16,10 @@ std::string counted(uint64_t number, const std::string& what);  // "1 error", "2
 std::string number_text(double number);  // "288"; "0.5" of what happens in every other step
 std::string joined(const std::vector<std::string>& parts, const std::string& between);
 
-// As recorded, or relative to the report's base folder when it lies below it.
-std::string relative_path(const Report& report, const std::string& file);
-// The same, and what a package manager installed from the package's name on:
-// "diffusers/models/….py".
-std::string short_path(const Report& report, const std::string& file);
-
 // A path as the reference of a URI: "file:///home/me/a%20b.py", "src/train.py".
 std::string uri_of(const std::string& path);
 
-// In what rules wrote, "/home/me/pkg/train.py:12" as place() has it.
-void shorten_paths(Report& report);
-std::string with_short_paths(const Report& report, std::string text);
-
-std::string place(const Report& report, const SourceLine& line);    // "train.py:1065"; "" not known
+std::string place(const SourceLine& line);                          // "train.py:1065"; "" not known
 std::string code_at(const Report& report, const SourceLine& line);  // the line's text, or ""
 
 // The line with those around it, as far as they are known, without the blanks that all begin with;

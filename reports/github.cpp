@@ -47,7 +47,8 @@ std::string properties_of(const Report& report, const Finding& finding) {
   std::string text;
   const SourceLine& line = finding.site.line;
   if (line.known()) {
-    text = fmt::format("file={}", in_property(printable(relative_path(report, line.file))));
+    text =
+        fmt::format("file={}", in_property(printable(path_below(report.base_folder, line.file))));
     if (line.line > 0) text += fmt::format(",line={}", line.line);
     if (finding.column > 0) {
       text += fmt::format(",col={}", finding.column);

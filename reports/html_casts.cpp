@@ -30,9 +30,9 @@ void dtype(Dtype one, HtmlWriter& html) {
   html.open("td").element("span", dtype_class(DtypeSet(one)), dtype_name(one)).close("td");
 }
 
-void places(const Report& report, const Site& site, HtmlWriter& html) {
-  html.open("td").element("span", "place", place(report, site.line));
-  if (has_inner(site)) html.element("div", "detail", "inside " + place(report, site.inner));
+void places(const Site& site, HtmlWriter& html) {
+  html.open("td").element("span", "place", place(site.line));
+  if (has_inner(site)) html.element("div", "detail", "inside " + place(site.inner));
   html.close("td");
 }
 
@@ -86,15 +86,15 @@ void write_rest(size_t shown, size_t all, const char* what, HtmlWriter& html) {
 
 using Lines = std::span<const CastLine>;
 
-void write_table(const Report& report, Lines casts, double most, const Shown& shown,
-                 const char* caption, HtmlWriter& html) {
+void write_table(Lines casts, double most, const Shown& shown, const char* caption,
+                 HtmlWriter& html) {
   std::vector<std::string> columns = {"line", "for", "from", "to"};
   shown.add_costs(columns);
   columns.push_back("share");
   html.open_table("bill", caption, columns);
   for (const CastLine& cast : casts) {
     html.open("tr");
-    places(report, cast.site, html);
+    places(cast.site, html);
     html.open("td").text(reason_text(cast));
     if (const std::string weights = weights_text(cast); !weights.empty())
       html.element("div", "detail", weights);
@@ -109,17 +109,17 @@ void write_table(const Report& report, Lines casts, double most, const Shown& sh
   html.close_table();
 }
 
-void write_lines(const Report& report, const CastBill& bill, const Shown& shown, HtmlWriter& html) {
+void write_lines(const CastBill& bill, const Shown& shown, HtmlWriter& html) {
   double most = 0;
   for (const CastLine& cast : bill.lines) most = std::max(most, cast.cost.moved_bytes());
   const Lines all = bill.lines;
   const Lines first = all.first(all.size() > kFirstLines + 2 ? kFirstLines : all.size());
-  write_table(report, first, most, shown, "Casts, by line", html);
+  write_table(first, most, shown, "Casts, by line", html);
   if (first.size() == all.size()) return;
   const Lines rest =
       all.subspan(first.size()).first(std::min(all.size(), kMaxLines) - first.size());
   html.open("details").element("summary", "", counted(all.size() - first.size(), "more line"));
-  write_table(report, rest, most, shown, "Casts, by line, continued", html);
+  write_table(rest, most, shown, "Casts, by line, continued", html);
   write_rest(first.size() + rest.size(), all.size(), "more line", html);
   html.close("details").line();
 }
@@ -151,7 +151,7 @@ void write_casts(const Report& report, HtmlWriter& html) {
   if (bill.per_step.casts > 0)
     html.element("p", "", fmt::format("{}: {}.", bill_text(bill), reasons_text(bill))).line();
   const Shown shown(bill);
-  write_lines(report, bill, shown, html);
+  write_lines(bill, shown, html);
   if (!bill.modules.empty()) write_modules(bill.modules, shown, html);
   html.close("section").line();
 }

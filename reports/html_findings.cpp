@@ -92,7 +92,7 @@ class FindingCards {
 
   void where(const Finding& finding) {
     html_.open("p", "where");
-    part("place", place(report_, finding.site.line));
+    part("place", place(finding.site.line));
     if (finding.site.line.known()) part("function", finding.site.line.function);
     module(finding.site.module);
     part("when", when(report_, finding));
@@ -104,7 +104,7 @@ class FindingCards {
 
   void around(const char* how, const SourceLine& line) {
     html_.open("p", "where inner").text(how);
-    part("place", place(report_, line));
+    part("place", place(line));
     if (line.known()) part("function", line.function);
     html_.close("p").line();
     excerpt(line);
@@ -246,8 +246,8 @@ class FindingCards {
       html_.element("code", "", step_name(*step)).text(" ");
       if (made_it) part("kind", step_kind_name(step->kind));
       const Site& site = step->call->site;
-      part("place", place(report_, site.line));
-      if (has_inner(site)) part("source", "inside " + place(report_, site.inner));
+      part("place", place(site.line));
+      if (has_inner(site)) part("source", "inside " + place(site.inner));
       if (!(site.line == call.site.line)) part("source", code_at(report_, site.line));
       if (step->from != nullptr && is_parameter(*step->from))
         html_.text("from ").element("code", "", step->from->parameter);
@@ -301,7 +301,7 @@ class FindingCards {
     if (finding.places.empty()) return;
     html_.open("ul", "places").line();
     for (const NotedPlace& noted : finding.places) {
-      html_.open("li").element("span", "place", place(report_, noted.line)).text(" ");
+      html_.open("li").element("span", "place", place(noted.line)).text(" ");
       html_.text(noted.note).close("li").line();
     }
     html_.close("ul").line();
@@ -329,7 +329,7 @@ class FindingCards {
     html_.open("li");
     op_name(call);
     html_.text(" ");
-    part("place", place(report_, call.site.line));
+    part("place", place(call.site.line));
     module(call.site.module);
     html_.close("li");
   }
@@ -370,7 +370,7 @@ void write_cause(const Report& report, const Cause& cause, HtmlWriter& html) {
   html.open("li", card_class(finding.severity));
   html.element("span", "severity", severity_name(finding.severity)).text(" ");
   html.element("a", "message", finding.message, {{"href", "#" + finding_anchor(report, finding)}});
-  html.open("p", "where").element("span", "place", place(report, finding.site.line)).text(" ");
+  html.open("p", "where").element("span", "place", place(finding.site.line)).text(" ");
   html.element("span", "", finding.site.module).text(" ");
   html.element("span", "", when(report, finding)).text(" ");
   if (const size_t more = size_of(cause.consequences); more > 0)

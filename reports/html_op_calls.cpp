@@ -76,17 +76,14 @@ struct Column {
   }
 };
 
-trace::PathText paths(const Report& report) {
-  return [&report](const std::string& file) { return short_path(report, file); };
-}
+std::string path_text(const std::string& file) { return printable(shown_path(file)); }
 
 std::vector<Column> columns_of(const Report& report) {
   std::vector<Column> columns;
   for (const std::string& name : trace::op_call_columns()) columns.push_back({.name = name});
   Column process{.name = "process"}, count{.name = "count"};
-  const trace::PathText path = paths(report);
   for (const OpCall& call : report.run.calls) {
-    const std::vector<std::string> cells = trace::op_call_cells(call, path);
+    const std::vector<std::string> cells = trace::op_call_cells(call, path_text);
     for (size_t i = 0; i < cells.size(); ++i)
       columns[i].values.push_back(columns[i].strings.index(cells[i]));
     process.values.push_back(process.strings.index(process_label(report.run, call.process)));
@@ -119,11 +116,10 @@ void write_op_call_rows(const Report& report, HtmlWriter& html) {
   std::vector<std::string> columns = trace::op_call_columns();
   columns.push_back("#calls");
   html.open("div", "first-rows").line().open_table("", "Op calls", columns);
-  const trace::PathText path = paths(report);
   const size_t shown = std::min(report.run.calls.size(), kRowsWithoutScript);
   for (size_t i = 0; i < shown; ++i) {
     html.open("tr");
-    for (const std::string& cell : trace::op_call_cells(report.run.calls[i], path))
+    for (const std::string& cell : trace::op_call_cells(report.run.calls[i], path_text))
       html.element("td", "", cell);
     html.element("td", "number", grouped(report.run.calls[i].count)).close("tr").line();
   }

@@ -23,7 +23,7 @@ Json text_or_null(const std::string& text) { return text.empty() ? Json() : Json
 
 // How the report shows paths in the JSON of op calls.
 trace::PathText paths(const Report& report) {
-  return [&report](const std::string& file) { return relative_path(report, file); };
+  return [&report](const std::string& file) { return path_below(report.base_folder, file); };
 }
 
 Json line_json(const Report& report, const SourceLine& line) {
@@ -176,7 +176,7 @@ std::vector<Totals> totals_by_process(const Run& run) {
 
 Json process_json(const Report& report, const Process& process, const Totals& totals) {
   const std::optional<double> seconds = seconds_of(process);
-  return {{"file", relative_path(report, process.file)},
+  return {{"file", path_below(report.base_folder, process.file)},
           {"host", text_or_null(process.host)},
           {"pid", process.pid},
           {"parent_pid", process.parent_pid},

@@ -24,13 +24,14 @@ bool fails(const Report& report, const Finding& finding) {
 }
 
 void write_case(const Report& report, const Finding& finding, std::ostream& out) {
-  const std::string where = place(report, finding.site.line);
+  const std::string where = place(finding.site.line);
   std::string full;
   for (const std::string& line : full_finding(report, finding, {})) full += line + "\n";
   const SourceLine& line = finding.site.line;
   out << fmt::format("  <testcase classname=\"{}\" name=\"{}\"", escaped(finding.rule),
                      escaped(where.empty() ? finding.message : where + " " + finding.message));
-  if (line.known()) out << fmt::format(" file=\"{}\"", escaped(relative_path(report, line.file)));
+  if (line.known())
+    out << fmt::format(" file=\"{}\"", escaped(path_below(report.base_folder, line.file)));
   if (line.known() && line.line > 0) out << fmt::format(" line=\"{}\"", line.line);
   out << ">\n";
   if (fails(report, finding)) {

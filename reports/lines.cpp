@@ -15,21 +15,20 @@
 
 namespace dtypecheck::reports {
 
-static std::string where(const Report& report, const SourceLine& line) {
-  return line.known() ? place(report, line) : "dtypecheck";
+static std::string where(const SourceLine& line) {
+  return line.known() ? place(line) : "dtypecheck";
 }
 
-std::string line_of(const Report& report, const Finding& finding) {
-  return fmt::format("{}: {}: {} [{}]", where(report, finding.site.line),
-                     severity_name(finding.severity), printable(finding.message),
-                     printable(finding.rule));
+std::string line_of(const Finding& finding) {
+  return fmt::format("{}: {}: {} [{}]", where(finding.site.line), severity_name(finding.severity),
+                     printable(finding.message), printable(finding.rule));
 }
 
 void write_lines(const Report& report, std::ostream& out) {
   for (const Finding& finding : report.findings) {
-    out << line_of(report, finding) << '\n';
+    out << line_of(finding) << '\n';
     for (const NotedPlace& noted : finding.places) {
-      out << fmt::format("{}: note: {}\n", where(report, noted.line), printable(noted.note));
+      out << fmt::format("{}: note: {}\n", where(noted.line), printable(noted.note));
     }
   }
   for (const std::string& caveat : caveats(report)) {

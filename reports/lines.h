@@ -7,6 +7,6 @@
 
 namespace dtypecheck::reports {
 
-std::string line_of(const Report& report, const Finding& finding);  // without the line's end
+std::string line_of(const Finding& finding);  // without the line's end
 
 }  // namespace dtypecheck::reports

@@ -153,7 +153,7 @@ class MapBuilder {
     const Provenance provenance = report_.provenance.of(call, operand);
     if (provenance.steps.empty()) return "";
     const ProvenanceStep& step = provenance.steps.back();
-    const std::string line = place(report_, step.call->site.line);
+    const std::string line = place(step.call->site.line);
     return line.empty() ? step_name(step) : fmt::format("{} at {}", step_name(step), line);
   }
 

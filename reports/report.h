@@ -47,7 +47,7 @@ struct Report {
   std::string tool_version;
   bool colour = false;      // text only
   bool links = false;       // text only: places are links to their files, as terminals know them
-  std::string base_folder;  // paths below it are shown relative to it; empty: as recorded
+  std::string base_folder;  // what programs read names files below it relative to it
   // What belongs to the run and is missing here: files that could not be read ("path: reason"),
   // processes that ran untraced. A report with any is not complete.
   std::vector<std::string> left_out;

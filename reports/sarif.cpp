@@ -244,8 +244,9 @@ class SarifLog {
     }
     Json changes = Json::array();
     for (auto& [file, of_file] : replacements) {
-      changes.push_back({{"artifactLocation", {{"uri", uri_of(relative_path(report_, file))}}},
-                         {"replacements", std::move(of_file)}});
+      changes.push_back(
+          {{"artifactLocation", {{"uri", uri_of(path_below(report_.base_folder, file))}}},
+           {"replacements", std::move(of_file)}});
     }
     return {{"description", {{"text", finding.fix}}}, {"artifactChanges", std::move(changes)}};
   }
@@ -278,9 +279,10 @@ class SarifLog {
   }
 
   Json location(const SourceLine& line, int column, int end_column) {
-    Json json = {{"physicalLocation",
-                  {{"artifactLocation", {{"uri", uri_of(relative_path(report_, line.file))}}},
-                   {"region", region(line.line, columns_of(line, column, end_column))}}}};
+    Json json = {
+        {"physicalLocation",
+         {{"artifactLocation", {{"uri", uri_of(path_below(report_.base_folder, line.file))}}},
+          {"region", region(line.line, columns_of(line, column, end_column))}}}};
     if (!line.function.empty()) {
       json["logicalLocations"] = Json::array({{{"name", line.function}, {"kind", "function"}}});
     }

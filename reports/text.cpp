@@ -122,7 +122,7 @@ Lines brief_lines(const Report& report, const std::vector<ListedFinding>& entrie
   for (size_t i = first; i < end; ++i) {
     Finding finding = *entries[i].finding;
     if (finding.site.inner.known() && has_twin(entries, first, finding))
-      finding.message += fmt::format(", in {}", place(report, finding.site.inner));
+      finding.message += fmt::format(", in {}", place(finding.site.inner));
     if (entries[i].same > 0)
       finding.message = fmt::format("{} like this: {}", entries[i].same + 1, finding.message);
     lines.push_back(brief_finding(report, finding, entries[i].indent));

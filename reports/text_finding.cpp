@@ -34,7 +34,7 @@ class FullFinding {
     say_labelled(fix.label, with_short_words(fix.text));  // whole above
     const SourceLine line = changed_line();
     const std::string code = code_at(report_, line);
-    const bool names_it = fix.text.find(place(report_, line)) != std::string::npos;
+    const bool names_it = fix.text.find(place(line)) != std::string::npos;
     if (!finding_.diff.empty())
       add_all(first_change());
     else if (!code.empty() && names_it)
@@ -102,7 +102,7 @@ class FullFinding {
 
   void say_where() {
     const Site& site = finding_.site;
-    Lines parts = {place(report_, site.line), printable(site.module), when(report_, finding_)};
+    Lines parts = {place(site.line), printable(site.module), when(report_, finding_)};
     std::erase(parts, "");
     std::string line;
     std::string linked;  // the place, which comes first
@@ -135,8 +135,7 @@ class FullFinding {
     const size_t shown = std::min(finding_.places.size(), kMaxPlaces);
     for (size_t i = 0; i < shown; ++i) {
       const NotedPlace& noted = finding_.places[i];
-      const std::string also =
-          fmt::format("also {}  {}", place(report_, noted.line), printable(noted.note));
+      const std::string also = fmt::format("also {}  {}", place(noted.line), printable(noted.note));
       add("    " +
           link(report_, paint_.dim(fitted_start(report_, also, columns_ - 4)), noted.line));
     }
@@ -167,7 +166,7 @@ class FullFinding {
 
   // Where the op is in a library, or who called the extension that it is in.
   void say_line(std::string_view how, const SourceLine& line) {
-    std::string text = fmt::format("{} {}", how, place(report_, line));
+    std::string text = fmt::format("{} {}", how, place(line));
     if (!line.known()) text += " (built without -g)";
     const bool has_function = line.known() && !line.function.empty();
     const std::string function = has_function ? printable(line.function) : "";
@@ -229,7 +228,7 @@ class FullFinding {
 
   // Of the diff's first file, or of the one that the finding is in.
   Lines first_change() const {
-    const std::string here = "--- " + short_path(report_, finding_.site.line.file);
+    const std::string here = "--- " + printable(shown_path(finding_.site.line.file));
     const Lines diff = printable_lines(finding_.diff);
     auto at = std::find(diff.begin(), diff.end(), here);
     if (at == diff.end()) at = diff.begin();
@@ -306,8 +305,7 @@ std::string Paint::severity(Severity severity, std::string_view text) const {
 std::string link(const Report& report, const std::string& text, const SourceLine& to) {
   if (!report.links || !to.known()) return text;
   std::error_code ignored;
-  const std::filesystem::path file =
-      std::filesystem::absolute(std::filesystem::path(report.base_folder) / to.file, ignored);
+  const std::filesystem::path file = std::filesystem::absolute(to.file, ignored);
   if (ignored || !std::filesystem::is_regular_file(file, ignored)) return text;
   return fmt::format("\x1b]8;;{}#{}\x1b\\{}\x1b]8;;\x1b\\", uri_of(file.string()), to.line, text);
 }
@@ -332,7 +330,7 @@ std::vector<std::string> advice(const Report& report, const Finding& finding) {
 std::string brief_finding(const Report& report, const Finding& finding, Indent indent) {
   const Paint paint(report.colour);
   const std::string severity = indent.lead + std::string(severity_name(finding.severity));
-  std::string where = place(report, finding.site.line);
+  std::string where = place(finding.site.line);
   if (where.empty()) where = printable(finding.site.module);
   if (finding.count > 1) where += fmt::format(" ×{}", grouped(finding.count));
   if (!report.shortens) {

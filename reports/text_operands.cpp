@@ -45,8 +45,8 @@ std::string shape_and_kind(const Operand& operand, bool with_device) {
   return joined(parts, " ");
 }
 
-std::string step_text(const Report& report, const ProvenanceStep& step) {
-  Lines parts = {printable(step_name(step)), place(report, step.call->site.line)};
+std::string step_text(const ProvenanceStep& step) {
+  Lines parts = {printable(step_name(step)), place(step.call->site.line)};
   std::erase(parts, "");
   return joined(parts, "  ");
 }
@@ -64,7 +64,7 @@ std::vector<Note> origin_notes(const Report& report, const Finding& finding, con
   if (provenance.steps.empty()) return {};
   const ProvenanceStep& nearest = provenance.steps.front();
   std::vector<Note> notes = {
-      {(provenance.is_probable ? "probably from " : "from ") + step_text(report, nearest)}};
+      {(provenance.is_probable ? "probably from " : "from ") + step_text(nearest)}};
   const bool is_shown_above = nearest.call->site.line == finding.site.line;  // above the table
   const std::string code = is_shown_above ? "" : code_at(report, nearest.call->site.line);
   if (!code.empty()) notes.push_back({code, /*is_source=*/true});
@@ -77,7 +77,7 @@ std::vector<Note> origin_notes(const Report& report, const Finding& finding, con
   }
   if (shown < provenance.steps.size()) {
     notes.push_back(
-        {led_to(provenance.steps.size() - 1 - shown, step_text(report, provenance.steps.back()))});
+        {led_to(provenance.steps.size() - 1 - shown, step_text(provenance.steps.back()))});
   }
   return notes;
 }

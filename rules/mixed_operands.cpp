@@ -143,7 +143,7 @@ std::string cause(const Refusal& refusal, const RunIndex& index) {
   if (!was_let_through(call)) return "";
   if (call.follows != kNoOpCall) return "follows";
   const OpCall* maker = index.provenance().of(call, *mix.odd.operand).maker;
-  return maker == nullptr ? "" : fmt::format("{}:{}", maker->site.line.file, maker->site.line.line);
+  return maker == nullptr ? "" : recorded_place(maker->site);
 }
 
 // A checkpoint computes a module again from within the backward's line: reported where it ran

@@ -35,7 +35,7 @@ void drop_accepted_by_config(reports::Report& report) {
   const Config* config = project_config();
   if (config == nullptr) return;
   say_accepted(report, rules::suppress(report.findings, config->accepted),
-               reports::relative_path(report, config->path));
+               path_below(report.base_folder, config->path));
 }
 
 void say_faulty(reports::Report& report, const analyzer::Allowances& comments,
@@ -67,9 +67,7 @@ class LineComments {
     const std::string text = above + "\n" + report_.line_text(line.file, line.line) + "\n";
     if (text.find("dtypecheck") == text.npos) return false;
     const analyzer::Allowances comments(text, analyzer::Allowances::Reads::kOwnComments);
-    const auto place = [&](int at) {
-      return reports::place(report_, {line.file, line.line - 2 + at, ""});
-    };
+    const auto place = [&](int at) { return reports::place({line.file, line.line - 2 + at, ""}); };
     if (seen_.insert(place(2)).second) say_faulty(report_, comments, place);
     return comments.allows(rule, 2);
   }

@@ -151,7 +151,6 @@ reports::Report judged_report(const RecordedRun& recorded, const ReportOptions& 
                          .left_out = recorded.left_out,
                          .all = options.all,
                          .line_text = line_text};
-  reports::shorten_paths(report);
   report.accepted_throws_of = reports::processes_of_throws(report.run, report.findings);
   drop_unselected(report, options);
   drop_accepted(report, options);

@@ -29,7 +29,7 @@ std::string_view base_name(std::string_view file) {
 // Rule, place and op. No line number, so that an edit above a finding leaves a baseline valid; no
 // folder, no count.
 uint64_t place_hash(const Finding& finding, const Run& run) {
-  const SourceLine& line = finding.site.line.known() ? finding.site.line : finding.site.inner;
+  const SourceLine& line = best_line(finding.site);
   const OpCall* call = run.call(finding.call);
   uint64_t hash = fnv1a(finding.rule);
   for (const std::string_view part :
