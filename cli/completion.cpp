@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "cli/command.h"
+#include "core/shell_words.h"
 #include "platform/output.h"
 
 namespace dtypecheck::cli {
@@ -26,16 +27,10 @@ Words command_names() {
   return names;
 }
 
-std::string quoted(const std::string& text) {
-  std::string out = "'";
-  for (const char c : text) out += c == '\'' ? "'\\''" : std::string(1, c);
-  return out + "'";
-}
-
 std::string bash_values(const OptionInfo& option) {
   if (!option.choices.empty()) {
     return fmt::format("COMPREPLY=($(compgen -W {} -- \"$word\"))",
-                       quoted(fmt::format("{}", fmt::join(option.choices, " "))));
+                       quoted_word(fmt::format("{}", fmt::join(option.choices, " "))));
   }
   return option.names_a_file ? "compopt -o default" : ":";
 }
@@ -52,11 +47,11 @@ std::string bash_command(const Command& command) {
       "      esac\n"
       "      if [[ $word == -* ]]; then COMPREPLY=($(compgen -W {} -- \"$word\"))\n"
       "      else {}\n      fi ;;\n",
-      quoted(names_of(options)),
+      quoted_word(names_of(options)),
       command.words.empty()
           ? "compopt -o default"
           : fmt::format("COMPREPLY=($(compgen -W {} -- \"$word\"))",
-                        quoted(fmt::format("{}", fmt::join(command.words, " ")))));
+                        quoted_word(fmt::format("{}", fmt::join(command.words, " ")))));
   return text;
 }
 
@@ -78,7 +73,7 @@ std::string bash() {
       "    fi\n"
       "  done\n"
       "  case ${{COMP_WORDS[1]}} in\n",
-      quoted(fmt::format("{} --help --version", fmt::join(command_names(), " "))));
+      quoted_word(fmt::format("{} --help --version", fmt::join(command_names(), " "))));
   for (const Command* command : all_commands()) text += bash_command(*command);
   return text + "  esac\n}\ncomplete -F _dtypecheck dtypecheck\n";
 }

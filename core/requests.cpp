@@ -5,6 +5,7 @@
 #include <charconv>
 #include <set>
 
+#include "core/shell_words.h"
 #include "platform/text.h"
 
 namespace dtypecheck {
@@ -89,29 +90,8 @@ std::vector<AskingFrame> all_asking_frames(const Process& process) {
   return all;
 }
 
-// As a shell would read it, without substitutions: that is how the tracer wrote it.
 std::vector<std::string> words_of_command(const Process& process) {
-  std::vector<std::string> words;
-  bool is_open = false, is_quoted = false, is_escaped = false;
-  std::string word;
-  for (const char c : process.fact(FactKey::kPythonArgv)) {
-    if (is_escaped || (c != '\'' && c != '\\' && (c != ' ' || is_quoted))) {
-      word += c;
-      is_open = true;
-      is_escaped = false;
-    } else if (c == '\'') {
-      is_quoted = !is_quoted;
-      is_open = true;
-    } else if (c == '\\') {
-      is_quoted ? void(word += c) : void(is_escaped = true);
-    } else {
-      if (is_open) words.push_back(std::move(word));
-      word.clear();
-      is_open = false;
-    }
-  }
-  if (is_open) words.push_back(std::move(word));
-  return words;
+  return split_words(process.fact(FactKey::kPythonArgv));
 }
 
 std::vector<std::string> configuration_files(const Process& process) {

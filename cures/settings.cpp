@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/dtype_names.h"
+#include "core/shell_words.h"
 #include "cures/ask_python.h"
 #include "cures/edit_json.h"
 #include "cures/embedded.h"
@@ -17,22 +18,12 @@ namespace {
 
 using Json = nlohmann::json;
 
-// As a shell takes it.
-std::string quoted(const std::string& word) {
-  constexpr const char* kPlain =
-      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+=:,./@%";
-  if (!word.empty() && word.find_first_not_of(kPlain) == word.npos) return word;
-  std::string out = "'";
-  for (const char c : word) out += c == '\'' ? "'\\''" : std::string(1, c);
-  return out + "'";
-}
-
 std::string prompt_of(const Program& program) {
   std::string prompt;
   for (const auto& [name, value] : program.environment)
-    prompt += fmt::format("{}={} ", name, quoted(value));
+    prompt += fmt::format("{}={} ", name, quoted_word(value));
   for (size_t i = 0; i < program.command.size(); ++i)
-    prompt += (i == 0 ? "" : " ") + quoted(program.command[i]);
+    prompt += (i == 0 ? "" : " ") + quoted_word(program.command[i]);
   return prompt;
 }
 

@@ -5,6 +5,7 @@
 #include <set>
 
 #include "analyzer/parse/compile_command.h"
+#include "core/shell_words.h"
 #include "platform/error.h"
 #include "platform/json.h"
 
@@ -13,38 +14,6 @@ namespace fs = std::filesystem;
 namespace dtypecheck::analyzer {
 
 using Json = nlohmann::json;
-
-// A command line as a shell splits it: quotes and backslashes, no expansion.
-static std::vector<std::string> split_command(const std::string& command) {
-  std::vector<std::string> words;
-  std::string word;
-  bool in_word = false;
-  char quote = 0;
-  for (size_t i = 0; i < command.size(); ++i) {
-    const char c = command[i];
-    if (c == '\\' && quote != '\'' && i + 1 < command.size()) {
-      word += command[++i];
-      in_word = true;
-    } else if (quote != 0) {
-      if (c == quote)
-        quote = 0;
-      else
-        word += c;
-    } else if (c == '"' || c == '\'') {
-      quote = c;
-      in_word = true;
-    } else if (c == ' ' || c == '\t' || c == '\n') {
-      if (in_word) words.push_back(std::move(word));
-      word.clear();
-      in_word = false;
-    } else {
-      word += c;
-      in_word = true;
-    }
-  }
-  if (in_word) words.push_back(std::move(word));
-  return words;
-}
 
 // What tells clang how to read a file; all else is about code, debug data and output.
 static bool is_wanted(const std::string& argument) {
@@ -94,7 +63,7 @@ static std::vector<std::string> words_of(const Json& entry) {
   if (entry.contains("arguments"))
     words = entry.at("arguments").get<std::vector<std::string>>();
   else
-    words = split_command(entry.at("command").get<std::string>());
+    words = split_words(entry.at("command").get<std::string>());
   if (!words.empty()) words.erase(words.begin());  // the compiler
   return words;
 }

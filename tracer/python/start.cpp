@@ -3,6 +3,7 @@
 
 #include <atomic>
 
+#include "core/shell_words.h"
 #include "tracer/python/frame_walk.h"
 #include "tracer/python/layout.h"
 #include "tracer/python/python_sites.h"
@@ -62,20 +63,11 @@ bool start_held(std::string* why_not) {
   return true;
 }
 
-// One argument as a shell would take it.
-std::string quoted(const std::string& argument) {
-  if (!argument.empty() && argument.find_first_of(" \t\n'\"\\$`*?;&|<>()") == std::string::npos)
-    return argument;
-  std::string out = "'";
-  for (char c : argument) out += c == '\'' ? std::string("'\\''") : std::string(1, c);
-  return out + "'";
-}
-
 std::string command_line() {
   std::string line;
   Object* arguments = api.PySys_GetObject("argv");
   for (std::ptrdiff_t i = 0; i < sequence_size(arguments); ++i) {
-    line += (i == 0 ? "" : " ") + quoted(text_of(sequence_item(arguments, i)));
+    line += (i == 0 ? "" : " ") + quoted_word(text_of(sequence_item(arguments, i)));
   }
   return line;
 }
