@@ -3,15 +3,18 @@
 #pragma once
 
 #include <cstddef>
+#include <string>
 #include <string_view>
 
 namespace dtypecheck {
 
+inline constexpr std::string_view kPackageFolders[] = {"site-packages", "dist-packages"};
+
 // Where the name of such a file begins behind the folder of packages; npos for another file.
 inline std::size_t begin_in_packages(std::string_view path) {
-  for (const std::string_view folder : {"/site-packages/", "/dist-packages/"}) {
-    const std::size_t at = path.rfind(folder);
-    if (at != path.npos) return at + folder.size();
+  for (const std::string_view folder : kPackageFolders) {
+    const std::string part = "/" + std::string(folder) + "/";
+    if (const std::size_t at = path.rfind(part); at != path.npos) return at + part.size();
   }
   return path.npos;
 }

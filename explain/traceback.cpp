@@ -4,6 +4,7 @@
 #include <charconv>
 #include <optional>
 
+#include "core/installed.h"
 #include "platform/text.h"
 
 namespace dtypecheck::explain {
@@ -214,10 +215,11 @@ std::string_view without_prefix(std::string_view line) {
 }
 
 bool is_library(const TracebackFrame& frame) {
-  for (std::string_view part : {"site-packages", "dist-packages", "/lib/python", "\\lib\\"}) {
-    if (frame.file.find(part) != std::string::npos) return true;
-  }
-  return frame.file.starts_with("<");
+  const auto is_part = [&](std::string_view part) {
+    return frame.file.find(part) != frame.file.npos;
+  };
+  return std::any_of(std::begin(kPackageFolders), std::end(kPackageFolders), is_part) ||
+         is_part("/lib/python") || is_part("\\lib\\") || frame.file.starts_with("<");
 }
 
 }  // namespace dtypecheck::explain

@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "analyzer/parse/compile_command.h"
+#include "core/installed.h"
 #include "platform/error.h"
 #include "platform/files.h"
 #include "platform/libtorch_version.h"
@@ -31,7 +32,7 @@ static std::optional<fs::path> torch_in_environment(const fs::path& prefix) {
   std::error_code none;
   for (const auto& entry : fs::directory_iterator(prefix / "lib", none)) {
     if (!entry.path().filename().string().starts_with("python3")) continue;
-    for (const char* packages : {"site-packages", "dist-packages"}) {
+    for (const std::string_view packages : kPackageFolders) {
       if (const auto include = torch_include(entry.path() / packages / "torch")) return include;
     }
   }

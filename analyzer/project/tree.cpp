@@ -9,6 +9,7 @@
 #include <set>
 #include <string>
 
+#include "core/installed.h"
 #include "platform/files.h"
 
 namespace fs = std::filesystem;
@@ -171,7 +172,7 @@ void for_each_file(const fs::path& root, size_t most_entries,
 bool is_skipped_folder(const fs::path& folder) {
   const std::string name = folder.filename().string();
   return (name.size() > 1 && name.starts_with(".")) || name == "build" || name == "node_modules" ||
-         name == "site-packages";
+         std::count(std::begin(kPackageFolders), std::end(kPackageFolders), name) > 0;
 }
 
 std::vector<Include> includes_of(const fs::path& file) {
