@@ -50,9 +50,7 @@ static std::string mark_of(const std::string& path) {
 
 static std::string cache_key() {
   const auto sources = hook_sources();
-  uint64_t hash = sources
-                      ? hash_of_sources(*sources, {"core", "ops", "platform", "trace", "tracer"})
-                      : fnv1a("");
+  uint64_t hash = sources ? hash_of_sources(*sources, {DTYPECHECK_HOOK_FOLDERS}) : fnv1a("");
   for (const PrebuiltHook& hook : prebuilt_hooks())
     hash = fnv1a_next(mark_of(hook.path) + hook.libtorch_version, hash);
   return fmt::format("{}-{}", tool_version(), hash_text(hash));
