@@ -48,10 +48,12 @@ inline Dtype precision_in(std::string_view value) {
 }
 
 // A file of YAML, JSON or TOML, which may have settings.
+inline constexpr std::string_view kConfigurationEndings[] = {".yaml", ".yml", ".json", ".toml"};
 inline bool is_configuration(std::string_view path) {
   const std::size_t dot = path.rfind('.');
-  const std::string_view ending = dot == path.npos ? std::string_view() : path.substr(dot);
-  return ending == ".yaml" || ending == ".yml" || ending == ".json" || ending == ".toml";
+  return dot != path.npos &&
+         std::find(std::begin(kConfigurationEndings), std::end(kConfigurationEndings),
+                   path.substr(dot)) != std::end(kConfigurationEndings);
 }
 
 // "--full-bf16", "pure_fp16", "precision=16-true": 16-bit weights, and not only arithmetic. So do

@@ -30,7 +30,7 @@ ROUNDING = re.compile(r"stochastic[-_]?round|kahan|master[-_]?weights|fp32[-_]?o
 MIXED = re.compile(r"^--?(mixed[-_]?precision|amp|precision)$")  # what a whole program computes in, beside Float weights
 LOW = ("Half", "BFloat16")
 LINE = re.compile(r"""^(\s*["']?([\w.-]+)["']?\s*[:=]\s*)(["']?)([\w.-]+)(["']?)(\s*,?\s*(?:\#.*)?)$""")
-CONFIGURATION = (".yaml", ".yml", ".json", ".toml")
+CONFIGURATION = []  # how names of such files end; as the question has them
 MAX_BYTES = 1 << 20
 MAX_FILES = 200
 
@@ -233,7 +233,7 @@ def in_environment(environment):
 def in_files(command, folder):
     for word in command[1:]:
         path = os.path.join(folder, value_of(word))
-        if not path.endswith(CONFIGURATION) or not os.path.isfile(path) or os.path.getsize(path) > MAX_BYTES:
+        if not path.endswith(tuple(CONFIGURATION)) or not os.path.isfile(path) or os.path.getsize(path) > MAX_BYTES:
             continue
         with open(path, encoding="utf-8", errors="surrogateescape") as file:
             lines = file.read().split("\n")
@@ -255,6 +255,7 @@ def main(question, answer_file):
     with open(question, encoding="utf-8") as file:
         asked = json.load(file)
     PRECISIONS.extend(asked["precisions"])
+    CONFIGURATION.extend(asked["configuration"])
     command, folder = asked["command"], asked["folder"]
     options = options_of(command, folder)
     found = [*advised(command, asked["advice"], options[-1]), *in_command(command, folder, options), *in_environment(asked["environment"]),

@@ -12,6 +12,11 @@ def precisions():
     return [[ast.literal_eval(word), dtype, use.lower(), ast.literal_eval(families)] for word, dtype, use, families in rows]
 
 
+def configuration():
+    text = (CORE / "precision_words.h").read_text()
+    return ast.literal_eval("[" + re.search(r"kConfigurationEndings\[\] = \{(.*?)\}", text)[1] + "]")
+
+
 def dtypes():
     rows = re.findall(r'\{Dtype::\w+, DtypeKind::\w+, \d+, "\w+", "(\w+)", (?:"(\w+)"|nullptr)', (CORE / "dtype_names.h").read_text())
     return {name: torch for torch, shorter in rows for name in (torch, shorter) if name}

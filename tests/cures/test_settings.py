@@ -7,9 +7,10 @@ import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "cures"))
 import settings
-from lists import precisions
+from lists import configuration, precisions
 
 settings.PRECISIONS.extend(precisions())
+settings.CONFIGURATION.extend(configuration())
 
 
 def said(*words):
