@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cctype>
 #include <regex>
+#include <span>
 
 #include "ops/ops.h"
 
@@ -65,31 +66,18 @@ bool is_mapped_back(const JudgeOptions& options, const OpCall& call) {
 
 // A difference that is added again where it came from, and that sum.
 bool is_undone(const RunIndex& index, const OpCall& call) {
-  const auto is_of = [](const OpCall& one, const char* name) {
-    return one.op.substr(ops::kNumpy.size()) == name;
+  const auto is_of = [&](OpCallId id, std::string_view name) {
+    const OpCall* other = index.run().call(id);
+    return other != nullptr && ops::is_numpy(other->op) &&
+           other->op.substr(ops::kNumpy.size()) == name;
   };
-  const auto makes = [&](const OpCall& difference, const OpCall& sum) {
-    return is_of(difference, "subtract") && is_of(sum, "add") &&
-           std::any_of(sum.operands.begin(), sum.operands.end(),
-                       [&](const Operand& its) { return its.origin == difference.id; });
-  };
-  const auto& calls = index.run().calls;
-  return std::any_of(calls.begin(), calls.end(), [&](const OpCall& other) {
-    return ops::is_numpy(other.op) && other.process == call.process &&
-           (makes(call, other) || makes(other, call));
-  });
-}
-
-// Its file adds bytes up, as bytes: np.cumsum(rows, dtype=np.uint8) of differences.
-bool has_running_sum(const JudgeOptions& options, const OpCall& call) {
-  constexpr int kMostLines = 5000;
-  static const std::regex kSum(R"((cumsum|accumulate)\(.*dtype=[\w.]*int(8|16)\b)");
-  if (call.op.substr(ops::kNumpy.size()) != "subtract" || !options.line_text) return false;
-  for (int line = 1; line <= kMostLines; ++line) {
-    const std::string text = line_at(options, call, line);
-    if (!text.empty() && std::regex_search(text, kSum)) return true;
-  }
-  return false;
+  const std::span<const OpCallId> consumers = index.consumers(call);
+  if (is_of(call.id, "subtract"))
+    return std::any_of(consumers.begin(), consumers.end(),
+                       [&](OpCallId one) { return is_of(one, "add"); });
+  return is_of(call.id, "add") &&
+         std::any_of(call.operands.begin(), call.operands.end(),
+                     [&](const Operand& its) { return is_of(its.origin, "subtract"); });
 }
 
 // np.diff() and its like are the user's own arithmetic.
@@ -103,7 +91,7 @@ bool is_own_line(const Site& site) {
 bool wraps_as_meant(const RunIndex& index, const JudgeOptions& options, const OpCall& call) {
   return !is_own_line(call.site) || is_of_hash(call.site.line.function) ||
          takes_bits(statement_of(options, call)) || is_mapped_back(options, call) ||
-         is_undone(index, call) || has_running_sum(options, call);
+         is_undone(index, call);
 }
 
 }  // namespace dtypecheck::rules
