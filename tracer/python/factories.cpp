@@ -4,6 +4,7 @@
 #include <cmath>
 #include <utility>
 
+#include "tracer/python/numpy_arrays.h"
 #include "tracer/python/tensors.h"
 #include "tracer/python/text.h"
 
@@ -31,14 +32,6 @@ FactoryWatcher watching;
 
 constexpr int kMostNested = 16;               // lists in lists
 constexpr std::ptrdiff_t kMostValues = 4096;  // a longer list is judged by its beginning
-constexpr size_t kArrayDtype = 56;            // PyArrayObject::descr, in numpy 1 and 2
-
-const char* full_name(const Object* type) { return load<const char*>(type, 24); }  // tp_name
-
-bool is_array(const Object* object) {
-  return std::strcmp(full_name(type_of(object)), "numpy.ndarray") == 0;
-}
-
 // A storage of torch's: the ops that make a tensor of it say so themselves.
 bool is_storage(const Object* object) {
   const char* name = full_name(type_of(object));
@@ -119,16 +112,6 @@ Object* first_value(Object* source) {
   return source;
 }
 
-std::string dtype_of_array(Object* array) {
-  const Ref dtype = attribute(array, "dtype"), kind = attribute(dtype.get(), "kind"),
-            size_bytes = attribute(dtype.get(), "itemsize");
-  const std::string bits = std::to_string(8 * as_integer(size_bytes.get(), 0));
-  for (const auto& [letter, name] :
-       {std::pair{"f", "float"}, {"i", "int"}, {"u", "uint"}, {"c", "complex"}})
-    if (text_of(kind.get()) == letter) return name + bits;
-  return text_of(kind.get()) == "b" ? "bool" : "";
-}
-
 // Of a type of Python's own: a class of the program's may have the same name, but not its meaning.
 std::string dtype_of_type(Object* type) {
   constexpr unsigned long kHeapType = 1ul << 9;  // Py_TPFLAGS_HEAPTYPE: made by a class statement
@@ -144,8 +127,7 @@ std::string dtype_of_type(Object* type) {
 }
 
 Source source_of_value(Object* value) {
-  if (is_array(value)) return {"ndarray", dtype_of_array(value)};
-  return {type_name(type_of(value)), dtype_of_type(type_of(value))};
+  return {is_array(value) ? "ndarray" : type_name(type_of(value)), dtype_of_value(value)};
 }
 
 // Whether all values of a list are of this type, as far as it is looked at.
@@ -206,11 +188,15 @@ bool watch_factories(const FactoryWatcher& watcher) {
   return true;
 }
 
+std::string dtype_of_value(Object* value) {
+  return is_array(value) ? dtype_of_numpy(Array(value).type) : dtype_of_type(type_of(value));
+}
+
 uint64_t word_of_source(Object* source) {
   const Object* value = first_value(source);
   const auto type = reinterpret_cast<uint64_t>(type_of(value));
   const uint64_t is_list = value != source;
-  return (is_array(value) ? load<uint64_t>(value, kArrayDtype) : type) * 2 + is_list;
+  return (is_array(value) ? reinterpret_cast<uint64_t>(Array(value).descr) : type) * 2 + is_list;
 }
 
 Source source_of(Object* source) {

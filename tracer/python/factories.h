@@ -30,6 +30,9 @@ struct FactoryWatcher {
 // torch is not imported. Takes the GIL.
 bool watch_factories(const FactoryWatcher& watcher);
 
+// The dtype, in torch's words, of an array of NumPy's or a number; "" of anything else.
+std::string dtype_of_value(Object* value);
+
 // Hot. Other for sources that source_of() tells apart by type or dtype.
 uint64_t word_of_source(Object* source);
 

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <limits>
 
+#include "tracer/python/numpy_arrays.h"
 #include "tracer/python/numpy_loops.h"
 
 namespace dtypecheck {
@@ -17,17 +18,6 @@ using FastCall = Object* (*)(Object* self, Object* const* values, std::ptrdiff_t
 FastCall real_astype = nullptr;
 NumpyWatcher watching;
 
-// NPY_TYPES.
-enum Type {
-  kByte = 1,
-  kInt = 5,
-  kUInt = 6,
-  kULongLong = 10,
-  kFloat = 11,
-  kDouble = 12,
-  kHalf = 23
-};
-
 constexpr bool is_integer(int type) { return type >= kByte && type <= kULongLong; }
 constexpr bool is_unsigned(int type) { return is_integer(type) && type % 2 == 0; }
 constexpr int bytes_of(int type) {
@@ -35,25 +25,11 @@ constexpr int bytes_of(int type) {
   return type < 3 ? 1 : type < 5 ? 2 : type < 7 ? 4 : 8;
 }
 
-const char* name_of(int type) {
-  constexpr const char* kNames[] = {"", "int8", "uint8", "int16", "uint16", "int32", "uint32"};
-  return type <= kUInt ? kNames[type] : type == kFloat ? "float32" : "float16";
-}
-
-// PyArrayObject and PyArray_Descr, in NumPy 1 and 2.
-struct Array {
-  explicit Array(const Object* object)
-      : memory(load<const char*>(object, 16)),
-        dims(load<int>(object, 24)),
-        shape(load<const std::ptrdiff_t*>(object, 32)),
-        strides(load<const std::ptrdiff_t*>(object, 40)) {
-    const auto* dtype = load<const char*>(object, 56);
-    is_swapped = dtype[26] == '>';  // on the machines that are traced
-    type = load<int>(dtype, 28);
-    const std::ptrdiff_t size = bytes_of(type);
+// Where its elements are.
+struct Elements : Array {
+  explicit Elements(const Object* object) : Array(object), row(bytes_of(type)) {
     for (int i = dims; i-- > 0; count *= shape[i])
-      if (shape[i] != 1 && strides[i] != count * size) row = 0;
-    if (row != 0) row = size;
+      if (shape[i] != 1 && strides[i] != count * bytes_of(type)) row = 0;
   }
   const char* at(std::ptrdiff_t index) const {
     if (row != 0) return memory + index * row;
@@ -62,13 +38,8 @@ struct Array {
     return place;
   }
 
-  const char* memory;
-  int dims;
-  const std::ptrdiff_t *shape, *strides;
-  bool is_swapped;
-  int type;
   std::ptrdiff_t count = 1;
-  std::ptrdiff_t row = 1;  // bytes of an element, where one stands behind the other; else 0
+  std::ptrdiff_t row;  // bytes of an element, where one stands behind the other; else 0
 };
 
 // Of 64 bits as well: neighbours are told apart.
@@ -116,7 +87,7 @@ constexpr long double kMask = 1e8;       // what is larger is meant to be infini
 constexpr long double kExact = 1 << 24;  // whole numbers below are numbers of Float
 constexpr std::ptrdiff_t kFewest = 16;   // to speak of all of them, or of a share
 
-void look_at_integers(const Array& from, const Array& to, std::ptrdiff_t by, Lost& lost) {
+void look_at_integers(const Elements& from, const Elements& to, std::ptrdiff_t by, Lost& lost) {
   const int bits = 8 * bytes_of(to.type);
   const bool has_sign = !is_unsigned(to.type);
   const long double above = std::ldexp(1.0L, has_sign ? bits - 1 : bits);
@@ -136,7 +107,7 @@ void look_at_integers(const Array& from, const Array& to, std::ptrdiff_t by, Los
   if (!lost.is_lost && fractions >= kFewest && others == 0) lost = first;
 }
 
-void look_at_half(const Array& from, const Array& to, std::ptrdiff_t by, Lost& lost) {
+void look_at_half(const Elements& from, const Elements& to, std::ptrdiff_t by, Lost& lost) {
   for (std::ptrdiff_t i = 0; i < from.count && !lost.is_lost; i += by) {
     const long double value = number_at(from.at(i), from.type);
     if (std::fabs(value) < kMask && std::isinf(number_at(to.at(i), to.type)))
@@ -145,7 +116,7 @@ void look_at_half(const Array& from, const Array& to, std::ptrdiff_t by, Lost& l
 }
 
 // An eighth of the pairs that were two numbers are one.
-void look_at_neighbours(const Array& from, const Array& to, std::ptrdiff_t by, Lost& lost) {
+void look_at_neighbours(const Elements& from, const Elements& to, std::ptrdiff_t by, Lost& lost) {
   std::ptrdiff_t pairs = 0, equal = 0;
   Lost first;
   for (std::ptrdiff_t i = 0; i + 1 < from.count; i += by) {
@@ -162,7 +133,7 @@ void look_at_neighbours(const Array& from, const Array& to, std::ptrdiff_t by, L
   if (equal >= kFewest / 2 && equal * 8 >= pairs) lost = first;
 }
 
-bool is_of_interest(const Array& from, const Array& to) {
+bool is_of_interest(const Elements& from, const Elements& to) {
   const bool is_number = is_integer(from.type) || from.type == kFloat || from.type == kDouble;
   if (!is_number || from.is_swapped || to.is_swapped || from.count != to.count) return false;
   if (to.type == kHalf) return true;
@@ -174,10 +145,9 @@ bool is_of_interest(const Array& from, const Array& to) {
 }
 
 void tell_of_cast(Object* self, Object* result) {
-  const Array from(self), to(result);
+  const Elements from(self), to(result);
   if (!is_of_interest(from, to)) return;
-  const std::ptrdiff_t most = elements_to_look_at();
-  const std::ptrdiff_t by = from.count <= most ? 1 : from.count / most | 1;
+  const std::ptrdiff_t by = step_between(from.count, elements_to_look_at());
   Lost lost;
   (to.type == kHalf    ? look_at_half
    : to.type == kFloat ? look_at_neighbours
@@ -185,7 +155,7 @@ void tell_of_cast(Object* self, Object* result) {
   if (!lost.is_lost) return;
   const char place = 0;
   watching.wrapped(&place,
-                   {"numpy.astype", name_of(to.type), lost.from, lost.to, &self, 1, result});
+                   {"numpy.astype", dtype_of_numpy(to.type), lost.from, lost.to, &self, 1, result});
 }
 
 Object* call_astype(Object* self, Object* const* values, std::ptrdiff_t count, Object* names) {

@@ -7,7 +7,8 @@
 #include <limits>
 #include <utility>
 
-#include "tracer/python/text.h"
+#include "tracer/python/factories.h"
+#include "tracer/python/numpy_arrays.h"
 
 namespace dtypecheck {
 namespace tracer {
@@ -17,7 +18,7 @@ namespace {
 using Loop = void (*)(char** arguments, const std::ptrdiff_t* count, const std::ptrdiff_t* steps,
                       void* data);
 
-enum Sign { kAdd, kSubtract, kMultiply, kNegative, kSquare, kPower, kShift, kSigns };
+enum Sign { kAdd, kSubtract, kMultiply, kNegative, kSquare, kSigns };
 constexpr int kTypes = 6;
 
 struct Ufunc {
@@ -31,11 +32,7 @@ Ufunc ufuncs[kSigns] = {{"add", "numpy.add", 2, nullptr, {}},
                         {"subtract", "numpy.subtract", 2, nullptr, {}},
                         {"multiply", "numpy.multiply", 2, nullptr, {}},
                         {"negative", "numpy.negative", 1, nullptr, {}},
-                        {"square", "numpy.square", 1, nullptr, {}},
-                        {"power", "numpy.power", 2, nullptr, {}},
-                        {"left_shift", "numpy.left_shift", 2, nullptr, {}}};
-
-constexpr const char* kDtypes[kTypes] = {"int8", "uint8", "int16", "uint16", "int32", "uint32"};
+                        {"square", "numpy.square", 1, nullptr, {}}};
 
 NumpyWatcher watching;
 
@@ -53,32 +50,19 @@ thread_local Call* running = nullptr;
 constexpr std::ptrdiff_t kFewest = 32;
 constexpr uint32_t kRowsBetween = 64;  // that are looked at once many were
 
-// Sums and products of two of 32 bits fit in 64; a power may end at infinity. `bits`: of the type.
+// Sums and products of two of 32 bits fit in 64.
 template <int kSign>
-auto exact(int64_t a, int64_t b, int bits) {
+int64_t exact(int64_t a, int64_t b) {
   if constexpr (kSign == kAdd) return a + b;
   if constexpr (kSign == kSubtract) return a - b;
   if constexpr (kSign == kMultiply) return a * b;
   if constexpr (kSign == kNegative) return -a;
   if constexpr (kSign == kSquare) return a * a;
-  const auto base = static_cast<double>(a);
-  if constexpr (kSign == kPower) return b < 0 ? 0 : std::pow(base, static_cast<double>(b));
-  // What bits are for: that some are shifted out is meant, and that all are, as of bytes << 8, is
-  // not.
-  if constexpr (kSign == kShift)
-    return b < bits || b > 63 ? 0 : std::ldexp(base, static_cast<int>(b));
 }
 
 // Hashes and random numbers are made of 32 bits without a sign, of large numbers: of these a
 // difference of small ones alone is looked at.
 constexpr int64_t kLarge = int64_t{1} << 24;
-
-template <typename T>
-T number_at(const char* base, std::ptrdiff_t offset) {
-  T value;
-  std::memcpy(&value, base + offset, sizeof value);
-  return value;
-}
 
 // The place of the first that is seen to wrap, or -1.
 template <int kSign, typename T>
@@ -88,16 +72,14 @@ std::ptrdiff_t first_wrapped(Call& call, char** arguments, std::ptrdiff_t count,
   constexpr bool is_hash = sizeof(T) == 4 && !Range::is_signed;
   if (is_hash && kSign != kSubtract) return -1;
   if (call.left <= 0 && call.loops++ % kRowsBetween != 0) return -1;
-  const std::ptrdiff_t most = std::max(call.left / (kSign == kPower ? 16 : 1), kFewest);
-  const std::ptrdiff_t by = count <= most ? 1 : count / most | 1;  // odd: of all channels
+  const std::ptrdiff_t by = step_between(count, std::max(call.left, kFewest));
   constexpr bool has_two = kSign != kNegative && kSign != kSquare;
   call.left -= count / by;
   for (std::ptrdiff_t i = 0; i < count; i += by) {
-    const int64_t a = number_at<T>(arguments[0], i * steps[0]);
-    const int64_t b = has_two ? number_at<T>(arguments[1], i * steps[1]) : 0;
-    const double value = exact<kSign>(a, b, 8 * sizeof(T));
-    const bool fits =
-        value >= static_cast<double>(Range::min()) && value <= static_cast<double>(Range::max());
+    const int64_t a = load<T>(arguments[0] + i * steps[0], 0);
+    const int64_t b = has_two ? load<T>(arguments[1] + i * steps[1], 0) : 0;
+    const int64_t value = exact<kSign>(a, b);
+    const bool fits = value >= Range::min() && value <= Range::max();
     if (fits || (is_hash && std::max(a, b) >= kLarge)) continue;
     call.from = static_cast<double>(value);
     return i;
@@ -114,7 +96,7 @@ void loop(char** arguments, const std::ptrdiff_t* count, const std::ptrdiff_t* s
   ufunc.loops[kType](arguments, count, steps, data);
   if (wrapped < 0) return;
   call->type = kType;
-  call->to = number_at<T>(arguments[ufunc.inputs], wrapped * steps[ufunc.inputs]);
+  call->to = load<T>(arguments[ufunc.inputs] + wrapped * steps[ufunc.inputs], 0);
 }
 
 template <int kSign>
@@ -131,8 +113,8 @@ Object* call_ufunc(Object* callee, Object* const* values, size_t count, Object* 
       (count & ~kMayOverwrite) < static_cast<size_t>(ufunc.inputs))
     return result;
   try {
-    watching.wrapped(&call, {ufunc.shown, kDtypes[call.type], call.from, call.to, values,
-                             static_cast<size_t>(ufunc.inputs), result});
+    watching.wrapped(&call, {ufunc.shown, dtype_of_numpy(kByte + call.type), call.from, call.to,
+                             values, static_cast<size_t>(ufunc.inputs), result});
   } catch (...) {  // no memory: the program has its array, and we say nothing of it
   }
   return result;
@@ -143,7 +125,6 @@ constexpr size_t kInputs = 16, kOutputs = 20, kLoops = 32, kLoopCount = 48, kNam
                  kLoopTypes = 64;
 constexpr size_t kVectorCallOffset = 56;             // PyTypeObject::tp_vectorcall_offset
 constexpr unsigned long kHasVectorCall = 1ul << 11;  // Py_TPFLAGS_HAVE_VECTORCALL
-constexpr int kFirstType = 1;                        // NPY_BYTE, and so on to NPY_UINT
 constexpr int kMostLoops = 256;
 
 template <typename T>
@@ -152,7 +133,7 @@ void store(void* base, size_t offset, T value) {
 }
 
 bool is_known(Object* object, const Ufunc& ufunc) {
-  if (object == nullptr || std::strcmp(load<const char*>(type_of(object), 24), "numpy.ufunc") != 0)
+  if (object == nullptr || std::strcmp(full_name(type_of(object)), "numpy.ufunc") != 0)
     return false;
   const char* name = load<const char*>(object, kName);
   const int count = load<int>(object, kLoopCount);
@@ -181,7 +162,7 @@ void watch(Object* module_names, std::index_sequence<kType...>) {
   for (int i = 0; i < count; ++i) {
     copy[i] = loops[i];
     const char* own = types + i * (ufunc.inputs + 1);
-    const int type = own[0] - kFirstType;
+    const int type = own[0] - kByte;
     if (type < 0 || type >= kTypes || own[ufunc.inputs] != own[0] ||
         own[ufunc.inputs - 1] != own[0] || ufunc.loops[type] != nullptr)
       continue;
@@ -201,18 +182,15 @@ void watch_all(Object* module_names, std::integer_sequence<int, kSign...>) {
    ...);
 }
 
-// A number of Python's, an array or a scalar of NumPy's.
+// An array, or a number of Python's or NumPy's.
 bool describe(Object* object, LocalTensor* out) {
   out->device = "cpu";
-  if (is_exactly(object, api.PyLong_Type)) return out->dtype = "int64", true;
-  const Ref dtype = attribute(object, "dtype"), name = attribute(dtype.get(), "name"),
-            shape = attribute(object, "shape");
-  out->dtype = text_of(name.get());
-  constexpr size_t kMemory = 16;  // PyArrayObject::data
-  if (std::strcmp(load<const char*>(type_of(object), 24), "numpy.ndarray") == 0)
-    out->memory = load<const void*>(object, kMemory);
-  for (std::ptrdiff_t i = 0; i < sequence_size(shape.get()); ++i)
-    out->shape.push_back(as_integer(sequence_item(shape.get(), i), 0));
+  out->dtype = dtype_of_value(object);
+  if (is_array(object)) {
+    const Array array(object);
+    out->memory = array.memory;
+    out->shape.assign(array.shape, array.shape + array.dims);
+  }
   return !out->dtype.empty();
 }
 

@@ -41,6 +41,10 @@ bool watch_numpy(const NumpyWatcher& watcher);
 void watch_casts(Object* array_type, const NumpyWatcher& watcher);
 // Hot. How many elements of a call are looked at: fewer once there were many calls.
 std::ptrdiff_t elements_to_look_at();
+// From one of them to the next: odd, so that all channels of a picture have some.
+inline std::ptrdiff_t step_between(std::ptrdiff_t count, std::ptrdiff_t most) {
+  return count <= most ? 1 : count / most | 1;
+}
 
 // Its operands, and behind them the result: arrays, and numbers. Without what is neither.
 std::vector<LocalTensor> arrays_of(const WrappedCall& call);

@@ -1,7 +1,8 @@
-// factories.cpp: torch.tensor() and its like are frames like an op's, so that what they allocate
+// python_calls.cpp: torch.tensor() and its like are frames like an op's, so that what they allocate
 // inside is not recorded beside them. The record is written when they return: only then is it known
-// that there is a tensor, and of which dtype.
-#include "tracer/hook/factories.h"
+// that there is a tensor, and of which dtype. Calls of NumPy that did not wrap are no concern of
+// ours, and are not counted.
+#include "tracer/hook/python_calls.h"
 
 #include <cmath>
 
@@ -14,6 +15,7 @@
 #include "tracer/hook/thread_state.h"
 #include "tracer/hook/tracer.h"
 #include "tracer/python/factories.h"
+#include "tracer/python/numpy_loops.h"
 
 namespace dtypecheck {
 namespace tracer {
@@ -29,15 +31,11 @@ const OpInfo& python_op() {
 
 namespace {
 
-bool on_enter(const void* place) {
-  ThreadState* state = thread_state();
+// The frame of a function of Python's that runs at `place`; false where nothing is recorded now.
+bool begin_python_call(ThreadState* state, const void* place, Frame& frame) {
   if (!state || state->busy || state->muted_by || !is_looking() || !tracer.is_on()) return false;
   state->drop_stale_frames(place);
   const Frame* parent = state->innermost();
-  if (state->depth >= ThreadState::kMaxDepth) return false;
-  if (parent && parent->op == &python_op()) return false;  // a __torch_function__ calls it again
-  Frame& frame = state->frames[state->depth];
-  frame = Frame{};
   frame.record = place;
   frame.op = &python_op();
   const bool own_place = !parent || !parent->op;  // Python runs in an autograd node, too
@@ -45,7 +43,22 @@ bool on_enter(const void* place) {
   const int64_t recorded = parent && c10::GradMode::is_enabled() ? 0 : -1;  // computed again
   frame.phase = own_place ? phase_of(state, *frame.op, {}, recorded, frame.site, parent != nullptr)
                           : parent->phase;
-  ++state->depth;
+  return true;
+}
+
+uint64_t python_call_key(const char* function, const Frame& frame, uint64_t word) {
+  const uint64_t place = uint64_t{frame.site} << 32 | frame.phase;
+  return mix(mix(reinterpret_cast<uint64_t>(function), place), word);
+}
+
+bool on_enter(const void* place) {
+  ThreadState* state = thread_state();
+  Frame frame;
+  if (!begin_python_call(state, place, frame) || state->depth >= ThreadState::kMaxDepth)
+    return false;
+  const Frame* parent = state->innermost();
+  if (parent && parent->op == &python_op()) return false;  // a __torch_function__ calls it again
+  state->frames[state->depth++] = frame;
   return true;
 }
 
@@ -67,9 +80,8 @@ void on_leave(const void* place, const char* function, python::Object* source, c
   const Frame& frame = state->frames[--state->depth];
   const auto* impl = static_cast<const c10::TensorImpl*>(tensor);
   if (!impl || !is_plain(impl) || !impl->unsafe_storage()) return;
-  const uint64_t place_key = uint64_t{frame.site} << 32 | frame.phase;
-  const uint64_t key = mix(mix(reinterpret_cast<uint64_t>(function), place_key),
-                           mix(python::word_of_source(source), tensor_word(impl)));
+  const uint64_t key =
+      python_call_key(function, frame, mix(python::word_of_source(source), tensor_word(impl)));
   trace::SignatureRecord* signature = tracer.signatures.find(key);
   if (signature) {
     count_call(signature);
@@ -80,12 +92,32 @@ void on_leave(const void* place, const char* function, python::Object* source, c
   if (signature) set_origin(impl, signature->id);
 }
 
+bool numpy_is_looked_at() { return tracer.may_record() && is_looking(); }
+
+void on_wrapped(const void* place, const python::WrappedCall& call) {
+  ThreadState* state = thread_state();
+  Frame frame;
+  if (!begin_python_call(state, place, frame)) return;
+  const uint64_t key =
+      python_call_key(call.function, frame, reinterpret_cast<uint64_t>(call.dtype));
+  trace::SignatureRecord* signature = tracer.signatures.find(key);
+  if (signature) return count_call(signature);
+  signature = describe_numpy(state, key, call, frame);
+  if (signature) write_inexact(signature, call.from, call.to, tracer.current_step(), 0, {});
+}
+
 }  // namespace
 
 void watch_factories() {
   static std::atomic<bool> done{false};
   if (!tracer.python || done.load(std::memory_order_relaxed)) return;
   done.store(python::watch_factories({on_enter, on_leave}));
+}
+
+void watch_numpy() {
+  static std::atomic<bool> done{false};
+  if (!tracer.python || done.load(std::memory_order_relaxed)) return;
+  done.store(python::watch_numpy({numpy_is_looked_at, on_wrapped}));
 }
 
 }  // namespace tracer

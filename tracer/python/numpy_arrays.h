@@ -1,0 +1,66 @@
+// numpy_arrays.h: NumPy's arrays as they lie in memory, in NumPy 1.7 to 2.4, and what torch calls
+// their dtypes.
+#pragma once
+
+#include <cstddef>
+#include <cstring>
+#include <iterator>
+
+#include "tracer/python/python_api.h"
+
+namespace dtypecheck {
+namespace tracer {
+namespace python {
+
+// NPY_TYPES.
+enum NumpyType {
+  kByte = 1,
+  kInt = 5,
+  kUInt = 6,
+  kULongLong = 10,
+  kFloat = 11,
+  kDouble = 12,
+  kHalf = 23
+};
+
+// "" of a type that torch has not.
+inline const char* dtype_of_numpy(int type) {
+  constexpr const char* kNames[] = {
+      "bool",   "int8",  "uint8",  "int16",   "uint16",  "int32", "uint32",    "int64",
+      "uint64", "int64", "uint64", "float32", "float64", "",      "complex64", "complex128"};
+  if (type == kHalf) return "float16";
+  return type >= 0 && type < static_cast<int>(std::size(kNames)) ? kNames[type] : "";
+}
+
+inline const char* full_name(const Object* type) { return load<const char*>(type, 24); }  // tp_name
+
+// Of a class that is made of ndarray, too.
+inline bool is_array(const Object* object) {
+  constexpr size_t kBase = 256;  // PyTypeObject::tp_base
+  for (const Object* type = type_of(object); type; type = load<const Object*>(type, kBase))
+    if (std::strcmp(full_name(type), "numpy.ndarray") == 0) return true;
+  return false;
+}
+
+// PyArrayObject and PyArray_Descr.
+struct Array {
+  explicit Array(const Object* object)
+      : memory(load<const char*>(object, 16)),
+        dims(load<int>(object, 24)),
+        shape(load<const std::ptrdiff_t*>(object, 32)),
+        strides(load<const std::ptrdiff_t*>(object, 40)),
+        descr(load<const char*>(object, 56)),
+        is_swapped(descr[26] == '>'),  // on the machines that are traced
+        type(load<int>(descr, 28)) {}
+
+  const char* memory;
+  int dims;
+  const std::ptrdiff_t *shape, *strides;
+  const char* descr;
+  bool is_swapped;
+  int type;
+};
+
+}  // namespace python
+}  // namespace tracer
+}  // namespace dtypecheck
