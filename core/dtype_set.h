@@ -78,19 +78,22 @@ class DtypeSet {
 };
 
 inline constexpr DtypeSet kLowPrecision = DtypeSet::from_bits(kLowPrecisionBits);
-inline constexpr DtypeSet kFloat8 = DtypeSet(Dtype::kFloat8_e5m2) | Dtype::kFloat8_e4m3fn |
-                                    Dtype::kFloat8_e5m2fnuz | Dtype::kFloat8_e4m3fnuz |
-                                    Dtype::kFloat8_e8m0fnu;
-constexpr DtypeSet dtypes_of(DtypeKind kind) {
+template <typename Fits>
+constexpr DtypeSet dtypes_that(const Fits& fit) {
   DtypeSet dtypes;
   for (const DtypeNames& names : kDtypeNames) {
-    if (names.kind == kind) dtypes |= names.dtype;
+    if (fit(names)) dtypes |= names.dtype;
   }
   return dtypes;
+}
+constexpr DtypeSet dtypes_of(DtypeKind kind) {
+  return dtypes_that([&](const DtypeNames& names) { return names.kind == kind; });
 }
 inline constexpr DtypeSet kFloating = dtypes_of(DtypeKind::kFloating);
 inline constexpr DtypeSet kComplex = dtypes_of(DtypeKind::kComplex);
 inline constexpr DtypeSet kIntegral = dtypes_of(DtypeKind::kIntegral);
+inline constexpr DtypeSet kFloat8 = dtypes_that(
+    [](const DtypeNames& names) { return std::string_view(names.name).starts_with("Float8_"); });
 
 // torch.promote_types of all of them: the widest, and Float where Half meets BFloat16. Nothing
 // where one is no dtype that LibTorch computes in.
