@@ -86,11 +86,7 @@ void add_names(std::vector<Variable>& out, Object* code, const char* attribute_n
 
 std::vector<Variable> dict_variables(Object* dict) {
   std::vector<Variable> out;
-  if (!is_instance(dict, api.PyDict_Type)) return out;
-  std::ptrdiff_t at = 0;
-  Object* key = nullptr;
-  Object* value = nullptr;
-  while (api.PyDict_Next(dict, &at, &key, &value) != 0) out.push_back({text_of(key), value});
+  for (const auto& [key, value] : Items(dict)) out.push_back({text_of(key), value});
   return out;
 }
 

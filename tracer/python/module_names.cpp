@@ -68,11 +68,8 @@ std::vector<ModuleCall> module_calls(const Frames& frames) {
 
 bool has_state(Object* module) {
   for (ModuleDict which : {ModuleDict::kParameters, ModuleDict::kBuffers, ModuleDict::kModules}) {
-    Object* dict = module_dict(module, which);
-    std::ptrdiff_t at = 0;
-    Object* key = nullptr;
-    Object* value = nullptr;
-    if (dict != nullptr && api.PyDict_Next(dict, &at, &key, &value) != 0) return true;
+    const Items items(module_dict(module, which));
+    if (items.begin() != items.end()) return true;
   }
   return false;
 }
@@ -146,10 +143,7 @@ std::string path_of_callee(const std::string& path, Object* outer, const ModuleC
   if (path_below(outer, inner.module, &below)) return join_path(path, below);
   if (path_in_known_root(inner.module, &below)) return below;
   const Ref dict = instance_dict(outer);  // held past nn.Module's __setattr__
-  std::ptrdiff_t at = 0;
-  Object* key = nullptr;
-  Object* value = nullptr;
-  while (dict && api.PyDict_Next(dict.get(), &at, &key, &value) != 0) {
+  for (const auto& [key, value] : Items(dict.get())) {
     if (value == inner.module) return join_path(path, text_of(key));
   }
   return join_path(path, type_name(type_of(inner.module)));

@@ -84,11 +84,7 @@ std::vector<TreeNode> module_tree(Object* root, const Object* target) {
   tree.push_back({root, -1, std::string()});
   for (size_t i = 0; i < tree.size() && tree.size() < kMaxNodes; ++i) {
     if (tree[i].module == target) return tree;
-    Object* children = module_dict(tree[i].module, ModuleDict::kModules);
-    std::ptrdiff_t at = 0;
-    Object* key = nullptr;
-    Object* child = nullptr;
-    while (children != nullptr && api.PyDict_Next(children, &at, &key, &child) != 0) {
+    for (const auto& [key, child] : Items(module_dict(tree[i].module, ModuleDict::kModules))) {
       if (!is_module(child) || !seen.insert(child).second) continue;
       tree.push_back({child, static_cast<int>(i), text_of(key)});
       if (child == target) return tree;

@@ -42,11 +42,7 @@ Index& parameter_index() {
 }
 
 void add_tensors(const std::shared_ptr<Scan>& scan, size_t node, ModuleDict which) {
-  Object* tensors = module_dict(scan->tree[node].module, which);
-  std::ptrdiff_t at = 0;
-  Object* key = nullptr;
-  Object* tensor = nullptr;
-  while (tensors != nullptr && api.PyDict_Next(tensors, &at, &key, &tensor) != 0) {
+  for (const auto& [key, tensor] : Items(module_dict(scan->tree[node].module, which))) {
     const void* impl = tensor_impl(tensor);
     if (impl == nullptr) continue;
     parameter_index().by_impl.emplace(impl, Entry{scan, node, which, text_of(key), tensor});
@@ -71,11 +67,7 @@ void note_flattened(const std::shared_ptr<Scan>& scan) {
 }
 
 bool add_view(const std::shared_ptr<Scan>& scan, size_t node, ModuleDict which, const void* impl) {
-  Object* tensors = module_dict(scan->tree[node].module, which);
-  std::ptrdiff_t at = 0;
-  Object* key = nullptr;
-  Object* tensor = nullptr;
-  while (tensors != nullptr && api.PyDict_Next(tensors, &at, &key, &tensor) != 0) {
+  for (const auto& [key, tensor] : Items(module_dict(scan->tree[node].module, which))) {
     if (!is_plain_tensor(tensor) || tensor_impl(tensor) != impl) continue;
     parameter_index().by_impl[impl] = Entry{scan, node, which, text_of(key), tensor};
     return true;

@@ -21,11 +21,7 @@ const void* wrapped(const Object* object) { return load<const void*>(object, 16)
 // The first entry that `fits`; nothing of a group's own is called, as a look-up would.
 template <typename Fits>
 Object* find_group(const char* dictionary, const Fits& fits) {
-  Object* groups = imported_item(kModule, dictionary);
-  if (!is_instance(groups, api.PyDict_Type)) return nullptr;
-  std::ptrdiff_t at = 0;
-  Object *group = nullptr, *value = nullptr;
-  while (api.PyDict_Next(groups, &at, &group, &value) != 0)
+  for (const auto& [group, value] : Items(imported_item(kModule, dictionary)))
     if (fits(group, value)) return group;
   return nullptr;
 }
@@ -42,21 +38,15 @@ std::string ranges_of(std::vector<long long> ranks) {
 }
 
 std::ptrdiff_t keys_count(Object* dictionary) {
-  std::ptrdiff_t at = 0, count = 0;
-  Object *key = nullptr, *value = nullptr;
-  while (is_instance(dictionary, api.PyDict_Type) &&
-         api.PyDict_Next(dictionary, &at, &key, &value) != 0)
-    ++count;
+  std::ptrdiff_t count = 0;
+  for ([[maybe_unused]] const Item& item : Items(dictionary)) ++count;
   return count;
 }
 
 // Of {rank: its place in the group}.
 std::string keys_of(Object* ranks) {
   std::vector<long long> all;
-  std::ptrdiff_t at = 0;
-  Object *rank = nullptr, *place = nullptr;
-  while (is_instance(ranks, api.PyDict_Type) && api.PyDict_Next(ranks, &at, &rank, &place) != 0)
-    all.push_back(as_integer(rank, -1));
+  for (const Item& rank : Items(ranks)) all.push_back(as_integer(rank.key, -1));
   return ranges_of(std::move(all));
 }
 

@@ -163,6 +163,39 @@ Ref attribute(Object* object, const char* name);
 Object* new_text(const char* text);
 // dict[key] for a text key, borrowed; null when `dict` is no dict or lacks the key.
 Object* dict_item(Object* dict, const char* key);
+// What a dict holds, borrowed: for (const Item& item : Items(dict)). Of null, and of what is no
+// dict, nothing.
+struct Item {
+  Object *key, *value;
+};
+class Items {
+ public:
+  explicit Items(Object* dict) : dict_(dict) {}
+  struct End {};
+  class Iterator {
+   public:
+    explicit Iterator(Object* dict) : dict_(is_instance(dict, api.PyDict_Type) ? dict : nullptr) {
+      ++*this;
+    }
+    const Item& operator*() const { return item_; }
+    Iterator& operator++() {
+      is_there_ = dict_ && api.PyDict_Next(dict_, &next_, &item_.key, &item_.value) != 0;
+      return *this;
+    }
+    bool operator!=(End) const { return is_there_; }
+
+   private:
+    Object* dict_;
+    std::ptrdiff_t next_ = 0;
+    Item item_ = {};
+    bool is_there_ = false;
+  };
+  Iterator begin() const { return Iterator(dict_); }
+  End end() const { return {}; }
+
+ private:
+  Object* dict_;
+};
 // The instance's __dict__, read past any __getattribute__; null without one.
 Ref instance_dict(Object* object);
 // An entry of sys.modules' module: imported_item("torch", "Tensor"). Never imports. Borrowed.

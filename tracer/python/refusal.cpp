@@ -52,11 +52,7 @@ bool has_name(const std::vector<LocalTensor>& tensors, const std::string& name) 
 
 // What forward(self, input) works on, beside the input.
 void add_parameters(std::vector<LocalTensor>& out, Object* module) {
-  Object* parameters = module_dict(module, ModuleDict::kParameters);
-  std::ptrdiff_t at = 0;
-  Object* key = nullptr;
-  Object* value = nullptr;
-  while (parameters != nullptr && api.PyDict_Next(parameters, &at, &key, &value) != 0) {
+  for (const auto& [key, value] : Items(module_dict(module, ModuleDict::kParameters))) {
     if (is_tensor(value) && !has_name(out, text_of(key))) add_tensor(out, text_of(key), value);
   }
 }

@@ -124,11 +124,8 @@ class Collector {
   }
 
   void enter(const std::string& name, Object* dict, int depth) {
-    std::ptrdiff_t at = 0;
-    Object* key = nullptr;
-    Object* value = nullptr;
-    while (dict != nullptr && looked_ <= kMostLooked &&
-           api.PyDict_Next(dict, &at, &key, &value) != 0) {
+    for (const auto& [key, value] : Items(dict)) {
+      if (looked_ > kMostLooked) return;
       const std::string field = text_of(key);
       if (!field.empty() && field.size() < 64) look(name + "." + field, value, depth + 1);
     }
@@ -152,12 +149,7 @@ void add_frame(const Frame& frame, std::string& text) {
   for (const Variable& v : locals_of(frame)) collector.look(v.name, v.value, 0);
   // What a script parses at its top level is a global of its functions.
   if (frame.kind() == CodeKind::kUser && is_function_frame(frame)) {
-    Object* globals = globals_of(frame);
-    std::ptrdiff_t at = 0;
-    Object* key = nullptr;
-    Object* value = nullptr;
-    while (is_instance(globals, api.PyDict_Type) &&
-           api.PyDict_Next(globals, &at, &key, &value) != 0) {
+    for (const auto& [key, value] : Items(globals_of(frame))) {
       const std::string name = text_of(key);
       if (!name.empty() && name.rfind("__", 0) != 0) collector.look(name, value, 1);
     }
@@ -183,10 +175,7 @@ Frames main_frames() {
   if (id == 0 || function == nullptr) return {};
   const Ref all(api.PyObject_CallObject(function, nullptr));
   if (!all) return api.PyErr_Clear(), Frames();
-  std::ptrdiff_t at = 0;
-  Object* key = nullptr;
-  Object* frame = nullptr;
-  while (api.PyDict_Next(all.get(), &at, &key, &frame) != 0) {
+  for (const auto& [key, frame] : Items(all.get())) {
     if (as_integer(key, 0) == id && is_exactly(frame, api.PyFrame_Type))
       return frames_from(frame_of_object(frame));
   }

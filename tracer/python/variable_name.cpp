@@ -47,11 +47,9 @@ HeldModule by_attribute(const std::vector<Variable>& variables, Object* module) 
   for (const Variable& v : variables) {
     if (!has_attributes(v.value)) continue;
     const Ref dict = instance_dict(v.value);
-    std::ptrdiff_t at = 0;
-    Object* key = nullptr;
-    Object* value = nullptr;
-    for (size_t i = 0;
-         dict && i < kMaxAttributes && api.PyDict_Next(dict.get(), &at, &key, &value) != 0; ++i) {
+    size_t looked = 0;
+    for (const auto& [key, value] : Items(dict.get())) {
+      if (looked++ == kMaxAttributes) break;
       if (value != module) continue;
       HeldModule held{module, text_of(key)};
       if (held.name.rfind('_', 0) != 0) return held;
@@ -63,14 +61,8 @@ HeldModule by_attribute(const std::vector<Variable>& variables, Object* module) 
 
 std::vector<Variable> global_variables(const Frame& frame) {
   std::vector<Variable> out;
-  Object* globals = globals_of(frame);
-  std::ptrdiff_t at = 0;
-  Object* key = nullptr;
-  Object* value = nullptr;
-  if (!is_instance(globals, api.PyDict_Type)) return out;
-  while (api.PyDict_Next(globals, &at, &key, &value) != 0) {
+  for (const auto& [key, value] : Items(globals_of(frame)))
     if (is_module(value)) out.push_back({text_of(key), value});
-  }
   return out;
 }
 
