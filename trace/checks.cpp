@@ -4,8 +4,7 @@
 
 #include "platform/crc32c.h"
 
-namespace dtypecheck {
-namespace trace {
+namespace dtypecheck::trace {
 namespace {
 
 template <typename T>
@@ -140,5 +139,4 @@ void seal_records(char* from, char* to) {
   }
 }
 
-}  // namespace trace
-}  // namespace dtypecheck
+}  // namespace dtypecheck::trace

@@ -6,8 +6,7 @@
 
 #include "trace/format.h"
 
-namespace dtypecheck {
-namespace trace {
+namespace dtypecheck::trace {
 
 // Of a record of this kind, before what is counted in it.
 size_t fixed_bytes(Kind kind);
@@ -31,5 +30,4 @@ uint32_t seal_of(const FileHeader& header);
 // what was not committed will never be.
 void seal_records(char* from, char* to);
 
-}  // namespace trace
-}  // namespace dtypecheck
+}  // namespace dtypecheck::trace

@@ -15,8 +15,7 @@
 #include <string>
 #include <vector>
 
-namespace dtypecheck {
-namespace trace {
+namespace dtypecheck::trace {
 
 constexpr char kDrawsMagic[] = "dtdraw 1";
 constexpr size_t kDrawsMagicBytes = sizeof kDrawsMagic - 1;
@@ -56,5 +55,4 @@ inline bool parse_draws(const std::string& bytes, std::vector<Draw>* draws) {
   return true;
 }
 
-}  // namespace trace
-}  // namespace dtypecheck
+}  // namespace dtypecheck::trace

@@ -33,8 +33,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-namespace dtypecheck {
-namespace trace {
+namespace dtypecheck::trace {
 
 // Raised by each change of this file, which states the difference here.
 //  1: the first.
@@ -522,5 +521,4 @@ constexpr uint16_t kNoPoint = 0xffff;
 // Of all records of both kinds.
 constexpr uint64_t kMostHealthBytes = 1u << 20;
 
-}  // namespace trace
-}  // namespace dtypecheck
+}  // namespace dtypecheck::trace

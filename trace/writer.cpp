@@ -16,8 +16,7 @@
 #include "platform/hash.h"
 #include "trace/checks.h"
 
-namespace dtypecheck {
-namespace trace {
+namespace dtypecheck::trace {
 namespace {
 
 constexpr uint64_t kSmallestMapping = 4u << 20;  // where RLIMIT_AS allows no more
@@ -399,5 +398,4 @@ void TraceFile::close() {
   *this = TraceFile();
 }
 
-}  // namespace trace
-}  // namespace dtypecheck
+}  // namespace dtypecheck::trace

@@ -14,8 +14,7 @@
 
 #include "trace/format.h"
 
-namespace dtypecheck {
-namespace trace {
+namespace dtypecheck::trace {
 
 class SpinLock {
  public:
@@ -126,5 +125,4 @@ class TraceFile {
   char path_[kPathBytes] = {};
 };
 
-}  // namespace trace
-}  // namespace dtypecheck
+}  // namespace dtypecheck::trace

@@ -6,8 +6,7 @@
 #include "tracer/hook/sites.h"
 #include "tracer/hook/tracer.h"
 
-namespace dtypecheck {
-namespace tracer {
+namespace dtypecheck::tracer {
 namespace {
 
 // 0 when there is no room for another one.
@@ -41,5 +40,4 @@ void forget_autocast_regions() {
     std::memset(state->regions, 0, sizeof state->regions);
 }
 
-}  // namespace tracer
-}  // namespace dtypecheck
+}  // namespace dtypecheck::tracer

@@ -5,8 +5,7 @@
 
 #include "tracer/hook/thread_state.h"
 
-namespace dtypecheck {
-namespace tracer {
+namespace dtypecheck::tracer {
 
 // From stage 1: at::autocast::increment_nesting() or decrement_nesting() is about to run, which
 // torch.autocast calls at its beginning and end (a C++ program does so itself, or not at all).
@@ -23,5 +22,4 @@ inline uint8_t autocast_region(const ThreadState* state) {
 // In a forked child, whose file has no regions yet.
 void forget_autocast_regions();
 
-}  // namespace tracer
-}  // namespace dtypecheck
+}  // namespace dtypecheck::tracer

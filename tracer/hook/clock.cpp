@@ -5,8 +5,7 @@
 #include "tracer/hook/facts.h"
 #include "tracer/hook/tracer.h"
 
-namespace dtypecheck {
-namespace tracer {
+namespace dtypecheck::tracer {
 namespace {
 
 // The first call of a signature is longer by what it costs to write it down.
@@ -88,5 +87,4 @@ void start_timeline() {
   tracer.looks.store(tracer.options.check_values || tracer.options.timeline_steps > 0);
 }
 
-}  // namespace tracer
-}  // namespace dtypecheck
+}  // namespace dtypecheck::tracer

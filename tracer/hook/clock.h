@@ -7,8 +7,7 @@
 
 #include "tracer/hook/thread_state.h"
 
-namespace dtypecheck {
-namespace tracer {
+namespace dtypecheck::tracer {
 
 uint64_t now_ns();  // since 1970: the processes of a machine, and CUPTI, agree on it
 
@@ -21,5 +20,4 @@ void note_time(ThreadState* state, const Frame& frame);  // frame.began_ns is se
 void start_timeline();  // for the first steps from now on, where one is wanted
 bool is_in_timeline();  // whether what is launched now belongs to it
 
-}  // namespace tracer
-}  // namespace dtypecheck
+}  // namespace dtypecheck::tracer

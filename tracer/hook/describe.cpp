@@ -24,8 +24,7 @@
 #include "tracer/hook/throws.h"
 #include "tracer/python/factories.h"
 
-namespace dtypecheck {
-namespace tracer {
+namespace dtypecheck::tracer {
 namespace {
 
 // Functionalities, no backends: a key of one backend would match every tensor of it. A sparse
@@ -639,5 +638,4 @@ SequenceRing* make_sequence_ring(ThreadState* state) {
   return ring;
 }
 
-}  // namespace tracer
-}  // namespace dtypecheck
+}  // namespace dtypecheck::tracer

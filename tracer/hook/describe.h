@@ -11,8 +11,7 @@
 #include "tracer/python/numpy_loops.h"
 #include "tracer/python/python_api.h"
 
-namespace dtypecheck {
-namespace tracer {
+namespace dtypecheck::tracer {
 
 // What autocast is set to in this thread; read from the dispatcher's thread-local key set.
 struct AutocastBits {
@@ -182,5 +181,4 @@ SequenceRing* make_sequence_ring(ThreadState* state);
 uint32_t intern(const std::string& text);
 uint32_t intern(const char* text);
 
-}  // namespace tracer
-}  // namespace dtypecheck
+}  // namespace dtypecheck::tracer

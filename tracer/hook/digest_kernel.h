@@ -7,8 +7,7 @@
 // elements at the places behind that of all blocks.
 #pragma once
 
-namespace dtypecheck {
-namespace tracer {
+namespace dtypecheck::tracer {
 
 constexpr char kDigestKernel[] = R"cuda(
 struct Arguments {
@@ -83,5 +82,4 @@ extern "C" __global__ void digest(Arguments all) {
 }
 )cuda";
 
-}  // namespace tracer
-}  // namespace dtypecheck
+}  // namespace dtypecheck::tracer

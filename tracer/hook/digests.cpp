@@ -27,8 +27,7 @@
 #include "tracer/hook/tracer.h"
 #include "tracer/python/python_sites.h"
 
-namespace dtypecheck {
-namespace tracer {
+namespace dtypecheck::tracer {
 namespace {
 
 constexpr size_t kMostTensors = 4096;  // of one call
@@ -680,5 +679,4 @@ void forget_digests() {
   if (digested_call) digested_call->op = nullptr;
 }
 
-}  // namespace tracer
-}  // namespace dtypecheck
+}  // namespace dtypecheck::tracer

@@ -8,8 +8,7 @@
 #include "tracer/hook/thread_state.h"
 #include "tracer/hook/torch_compat.h"
 
-namespace dtypecheck {
-namespace tracer {
+namespace dtypecheck::tracer {
 
 // True where the options ask for digests: "values", or "values=1+2+95-100".
 bool start_digests(const char* options);
@@ -27,5 +26,4 @@ DigestSums digest_sums(uint8_t dtype, const char* data, int64_t count);
 
 void forget_digests();  // another file begins
 
-}  // namespace tracer
-}  // namespace dtypecheck
+}  // namespace dtypecheck::tracer

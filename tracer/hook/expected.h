@@ -14,8 +14,7 @@
 #include "trace/format.h"
 #include "tracer/hook/op_table.h"
 
-namespace dtypecheck {
-namespace tracer {
+namespace dtypecheck::tracer {
 
 struct Expected {
   uint64_t key;
@@ -81,5 +80,4 @@ class Expectations {
   uint16_t next_op_ = 0;
 };
 
-}  // namespace tracer
-}  // namespace dtypecheck
+}  // namespace dtypecheck::tracer

@@ -16,8 +16,7 @@
 #include "tracer/hook/tracer.h"
 #include "tracer/keep_going/in_float.h"
 
-namespace dtypecheck {
-namespace tracer {
+namespace dtypecheck::tracer {
 namespace {
 
 std::string command_line() {
@@ -116,5 +115,4 @@ void note_facts() {
   note_world();
 }
 
-}  // namespace tracer
-}  // namespace dtypecheck
+}  // namespace dtypecheck::tracer

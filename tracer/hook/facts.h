@@ -6,8 +6,7 @@
 
 #include "core/process_facts.h"
 
-namespace dtypecheck {
-namespace tracer {
+namespace dtypecheck::tracer {
 
 void write_fact(FactKey key, const std::string& value);
 void write_fact(FactKey family, std::string_view rest, const std::string& value);
@@ -20,5 +19,4 @@ void note_world();
 void write_kills();   // at the end: which processes this one ended
 void forget_facts();  // in a forked child: none was written yet
 
-}  // namespace tracer
-}  // namespace dtypecheck
+}  // namespace dtypecheck::tracer

@@ -8,8 +8,7 @@
 #include "tracer/hook/tracer.h"
 #include "tracer/python/python_sites.h"
 
-namespace dtypecheck {
-namespace tracer {
+namespace dtypecheck::tracer {
 namespace {
 
 constexpr size_t kMostFlat = 1u << 14;  // then all are forgotten
@@ -84,5 +83,4 @@ c10::intrusive_ptr<c10::TensorImpl> part_of(const c10::TensorImpl* flat, const F
 
 void forget_layouts() { flat_storages = new FlatStorages; }
 
-}  // namespace tracer
-}  // namespace dtypecheck
+}  // namespace dtypecheck::tracer

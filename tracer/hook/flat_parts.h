@@ -8,8 +8,7 @@
 
 #include "tracer/hook/torch_compat.h"
 
-namespace dtypecheck {
-namespace tracer {
+namespace dtypecheck::tracer {
 
 struct FlatPartIds {
   uint32_t parameter = 0, cut = 0;  // strings of the trace
@@ -28,5 +27,4 @@ c10::intrusive_ptr<c10::TensorImpl> part_of(const c10::TensorImpl* flat, const F
 
 void forget_layouts();
 
-}  // namespace tracer
-}  // namespace dtypecheck
+}  // namespace dtypecheck::tracer

@@ -15,8 +15,7 @@
 #include "tracer/hook/digest_kernel.h"
 #include "tracer/hook/gpu_samples.h"
 
-namespace dtypecheck {
-namespace tracer {
+namespace dtypecheck::tracer {
 namespace {
 
 constexpr int kThreads = 256;  // of a block; the kernel has room for so many
@@ -184,5 +183,4 @@ bool digest_on_gpu(const c10::TensorImpl* impl, int place_count, DigestLook look
 
 const char* why_no_gpu_digests() { return digest_kernels->why_not; }
 
-}  // namespace tracer
-}  // namespace dtypecheck
+}  // namespace dtypecheck::tracer

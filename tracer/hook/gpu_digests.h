@@ -11,8 +11,7 @@
 #include "trace/format.h"
 #include "tracer/hook/torch_compat.h"
 
-namespace dtypecheck {
-namespace tracer {
+namespace dtypecheck::tracer {
 
 // Of the finite elements.
 struct DigestSums {
@@ -31,5 +30,4 @@ bool digest_on_gpu(const c10::TensorImpl* impl, int place_count, DigestLook look
 
 const char* why_no_gpu_digests();  // null: nothing is known to forbid them
 
-}  // namespace tracer
-}  // namespace dtypecheck
+}  // namespace dtypecheck::tracer

@@ -20,8 +20,7 @@
 #include "tracer/hook/tracer.h"
 #include "tracer/keep_going/known_values.h"
 
-namespace dtypecheck {
-namespace tracer {
+namespace dtypecheck::tracer {
 namespace {
 
 constexpr size_t kRingBytes = 16 << 20;  // of each device
@@ -399,5 +398,4 @@ void forget_samples() {
   under_way = 0;
 }
 
-}  // namespace tracer
-}  // namespace dtypecheck
+}  // namespace dtypecheck::tracer

@@ -16,8 +16,7 @@
 
 #include "tracer/hook/torch_compat.h"
 
-namespace dtypecheck {
-namespace tracer {
+namespace dtypecheck::tracer {
 
 // Rows of bytes in the GPU's memory.
 struct GpuPart {
@@ -67,5 +66,4 @@ void finish_samples();       // at the end: waits, and what has not come is left
 void forget_samples();       // in a forked child, where CUDA is gone
 void take_samples(bool on);  // for benchmarks
 
-}  // namespace tracer
-}  // namespace dtypecheck
+}  // namespace dtypecheck::tracer

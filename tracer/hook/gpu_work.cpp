@@ -16,8 +16,7 @@
 #include "tracer/hook/torch_compat.h"
 #include "tracer/hook/tracer.h"
 
-namespace dtypecheck {
-namespace tracer {
+namespace dtypecheck::tracer {
 namespace {
 
 std::atomic<bool> tried{false};
@@ -240,5 +239,4 @@ void forget_gpu_work() {
   tried = false;
 }
 
-}  // namespace tracer
-}  // namespace dtypecheck
+}  // namespace dtypecheck::tracer

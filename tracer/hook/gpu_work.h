@@ -2,8 +2,7 @@
 // program's first tensor on a GPU is seen: until then nothing of it is there and nothing is paid.
 #pragma once
 
-namespace dtypecheck {
-namespace tracer {
+namespace dtypecheck::tracer {
 
 struct ThreadState;
 
@@ -36,5 +35,4 @@ class OwnGpuWork {
 void begin_gpu_turn();   // another file of the same process: its ids start anew
 void forget_gpu_work();  // in a forked child, where CUDA is gone
 
-}  // namespace tracer
-}  // namespace dtypecheck
+}  // namespace dtypecheck::tracer

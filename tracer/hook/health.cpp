@@ -22,8 +22,7 @@
 #include "tracer/hook/tracer.h"
 #include "tracer/hook/weight_moves.h"
 
-namespace dtypecheck {
-namespace tracer {
+namespace dtypecheck::tracer {
 namespace {
 
 constexpr uint32_t kUsualPercent = 8;  // of the steps so far, to the next: 100 in 10,000 steps
@@ -532,5 +531,4 @@ void forget_health() {
   pace->next.store(1);
 }
 
-}  // namespace tracer
-}  // namespace dtypecheck
+}  // namespace dtypecheck::tracer

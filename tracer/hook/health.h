@@ -11,8 +11,7 @@
 #include "tracer/hook/thread_state.h"
 #include "tracer/hook/torch_compat.h"
 
-namespace dtypecheck {
-namespace tracer {
+namespace dtypecheck::tracer {
 
 // True where the options ask for it: "health", or "health=EVERY".
 bool start_health(const char* options);
@@ -29,5 +28,4 @@ void note_health_step(uint32_t step);  // is over
 void write_health();                   // the run is
 void forget_health();                  // another file begins
 
-}  // namespace tracer
-}  // namespace dtypecheck
+}  // namespace dtypecheck::tracer

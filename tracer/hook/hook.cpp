@@ -38,8 +38,7 @@
 #include "tracer/native/native_sites.h"
 #include "tracer/preload/stage1.h"
 
-namespace dtypecheck {
-namespace tracer {
+namespace dtypecheck::tracer {
 
 std::aligned_storage_t<sizeof(Tracer), 64> tracer_room;
 [[maybe_unused]] static Tracer* const made = new (&tracer_room) Tracer;
@@ -231,8 +230,7 @@ bool Tracer::begin_in_child() {
   return true;
 }
 
-}  // namespace tracer
-}  // namespace dtypecheck
+}  // namespace dtypecheck::tracer
 
 extern "C" __attribute__((visibility("default"))) int dtypecheck_hook_start(
     const DtypecheckStage1* stage1) {
@@ -269,8 +267,7 @@ extern "C" __attribute__((visibility("default"))) int dtypecheck_hook_start(
   return 0;
 }
 
-namespace dtypecheck {
-namespace tracer {
+namespace dtypecheck::tracer {
 namespace {
 
 bool other_threads_ran_ops() {
@@ -314,8 +311,7 @@ void suspend(const char* uncaught) {
   tracer.file.finish(1);
 }
 
-}  // namespace tracer
-}  // namespace dtypecheck
+}  // namespace dtypecheck::tracer
 
 // Recording in turns, for a program that asks for it itself (python/dtypecheck): off, with the
 // exception that ended the turn or ""; and on again, into a file of its own in the folder that

@@ -7,8 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 
-namespace dtypecheck {
-namespace tracer {
+namespace dtypecheck::tracer {
 
 // Value{} means "absent", so it cannot be stored. A key of 0 is never found.
 template <typename Value, size_t kSlots>
@@ -74,5 +73,4 @@ inline uint64_t mix(uint64_t h, uint64_t word) {
   return h ^ (h >> 29);
 }
 
-}  // namespace tracer
-}  // namespace dtypecheck
+}  // namespace dtypecheck::tracer

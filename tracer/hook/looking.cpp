@@ -17,8 +17,7 @@
 #include "tracer/hook/thread_state.h"
 #include "tracer/hook/tracer.h"
 
-namespace dtypecheck {
-namespace tracer {
+namespace dtypecheck::tracer {
 namespace {
 
 constexpr uint32_t kCallsUntilMuted = 16;
@@ -234,5 +233,4 @@ void mute_inner_calls(ThreadState* state, const Frame& frame) {
   state->unheard = 0;
 }
 
-}  // namespace tracer
-}  // namespace dtypecheck
+}  // namespace dtypecheck::tracer

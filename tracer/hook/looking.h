@@ -1,8 +1,7 @@
 // looking.h: how LibTorch comes to call us at each op, and when it does not.
 #pragma once
 
-namespace dtypecheck {
-namespace tracer {
+namespace dtypecheck::tracer {
 
 struct ThreadState;
 struct Frame;
@@ -25,5 +24,4 @@ bool wake_up();  // a throw: look again. True when it had looked away
 // announced from then on.
 void mute_inner_calls(ThreadState* state, const Frame& frame);
 
-}  // namespace tracer
-}  // namespace dtypecheck
+}  // namespace dtypecheck::tracer

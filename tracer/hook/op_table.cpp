@@ -15,8 +15,7 @@
 #include "tracer/hook/keyed_table.h"
 #include "tracer/hook/torch_compat.h"
 
-namespace dtypecheck {
-namespace tracer {
+namespace dtypecheck::tracer {
 namespace {
 
 KeyedTable<const OpInfo*, 1 << 14> table;
@@ -282,5 +281,4 @@ const OpInfo* find_op(const at::RecordFunction& fn, const OpInfo* guess) {
   return faster ? faster : op;
 }
 
-}  // namespace tracer
-}  // namespace dtypecheck
+}  // namespace dtypecheck::tracer

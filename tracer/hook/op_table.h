@@ -17,8 +17,7 @@ namespace c10 {
 struct FunctionSchema;
 }
 
-namespace dtypecheck {
-namespace tracer {
+namespace dtypecheck::tracer {
 
 using ops::Interest;
 
@@ -132,5 +131,4 @@ class Caller {
 Caller* find_caller(const void* address);  // null for one that was not noted
 void note_caller(const void* address, const OpInfo& op);
 
-}  // namespace tracer
-}  // namespace dtypecheck
+}  // namespace dtypecheck::tracer

@@ -10,8 +10,7 @@
 #include <utility>
 #include <vector>
 
-namespace dtypecheck {
-namespace tracer {
+namespace dtypecheck::tracer {
 
 // Whether `name` is among the options; `value` is what stands behind its "=", or "".
 inline bool read_option(const char* options, const char* name, std::string* value = nullptr) {
@@ -64,5 +63,4 @@ class StepList {
   std::vector<std::pair<uint32_t, uint32_t>> ranges_;
 };
 
-}  // namespace tracer
-}  // namespace dtypecheck
+}  // namespace dtypecheck::tracer

@@ -17,8 +17,7 @@
 #include <cstddef>
 #include <cstdint>
 
-namespace dtypecheck {
-namespace tracer {
+namespace dtypecheck::tracer {
 
 class Origins {
  public:
@@ -97,5 +96,4 @@ class Origins {
   Set sets_[kSets];
 };
 
-}  // namespace tracer
-}  // namespace dtypecheck
+}  // namespace dtypecheck::tracer

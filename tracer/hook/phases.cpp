@@ -20,8 +20,7 @@
 #include "tracer/hook/tracer.h"
 #include "tracer/hook/weight_moves.h"
 
-namespace dtypecheck {
-namespace tracer {
+namespace dtypecheck::tracer {
 namespace {
 
 // --steady looks away after so many steps without a new signature, and from then on looks at one
@@ -244,5 +243,4 @@ void restart_quiet_steps() {
   look_for_news(kQuietSteps);
 }
 
-}  // namespace tracer
-}  // namespace dtypecheck
+}  // namespace dtypecheck::tracer

@@ -8,8 +8,7 @@
 #include "tracer/hook/thread_state.h"
 #include "tracer/hook/torch_compat.h"
 
-namespace dtypecheck {
-namespace tracer {
+namespace dtypecheck::tracer {
 
 // Of an op that the program calls itself, `in_node`: in Python that an autograd node runs. What an
 // op or an autograd node calls has its phase.
@@ -41,5 +40,4 @@ void expect_news();
 // --steady counts its steps without news anew: in a forked child.
 void restart_quiet_steps();
 
-}  // namespace tracer
-}  // namespace dtypecheck
+}  // namespace dtypecheck::tracer

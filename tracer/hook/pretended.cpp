@@ -12,8 +12,7 @@
 #include "tracer/hook/tracer.h"
 #include "tracer/python/python_sites.h"
 
-namespace dtypecheck {
-namespace tracer {
+namespace dtypecheck::tracer {
 namespace {
 
 // The library is preloaded; a program that was started without its environment lacks it.
@@ -59,5 +58,4 @@ void end_after_last_step() {
   ::_exit(0);
 }
 
-}  // namespace tracer
-}  // namespace dtypecheck
+}  // namespace dtypecheck::tracer

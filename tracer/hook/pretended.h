@@ -2,8 +2,7 @@
 // into its trace, and its end after so many optimizer steps.
 #pragma once
 
-namespace dtypecheck {
-namespace tracer {
+namespace dtypecheck::tracer {
 
 void write_pretended_facts();  // which GPU; at the start of a trace
 void note_pretended_peak();    // memory reserved so far, where it grew
@@ -12,5 +11,4 @@ void note_pretended_peak();    // memory reserved so far, where it grew
 // with status 0 and a whole trace.
 void end_after_last_step();
 
-}  // namespace tracer
-}  // namespace dtypecheck
+}  // namespace dtypecheck::tracer

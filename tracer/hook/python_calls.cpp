@@ -17,8 +17,7 @@
 #include "tracer/python/factories.h"
 #include "tracer/python/numpy_loops.h"
 
-namespace dtypecheck {
-namespace tracer {
+namespace dtypecheck::tracer {
 
 const OpInfo& python_op() {
   static const OpInfo* op = [] {
@@ -120,5 +119,4 @@ void watch_numpy() {
   done.store(python::watch_numpy({numpy_is_looked_at, on_wrapped}));
 }
 
-}  // namespace tracer
-}  // namespace dtypecheck
+}  // namespace dtypecheck::tracer

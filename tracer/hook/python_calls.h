@@ -4,8 +4,7 @@
 
 #include "tracer/hook/op_table.h"
 
-namespace dtypecheck {
-namespace tracer {
+namespace dtypecheck::tracer {
 
 // Cold; called until they are done, which is once torch and NumPy are imported.
 void watch_factories();
@@ -14,5 +13,4 @@ void watch_numpy();
 // What stands for a function of Python's where an op is asked for.
 const OpInfo& python_op();
 
-}  // namespace tracer
-}  // namespace dtypecheck
+}  // namespace dtypecheck::tracer

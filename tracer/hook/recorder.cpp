@@ -28,8 +28,7 @@
 #include "tracer/keep_going/keep_going.h"
 #include "tracer/native/native_sites.h"
 
-namespace dtypecheck {
-namespace tracer {
+namespace dtypecheck::tracer {
 namespace {
 
 inline uint64_t value_word(const c10::IValue& value) {
@@ -424,5 +423,4 @@ void on_end(const at::RecordFunction& fn, at::ObserverContext*) {
   }
 }
 
-}  // namespace tracer
-}  // namespace dtypecheck
+}  // namespace dtypecheck::tracer

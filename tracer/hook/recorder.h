@@ -6,8 +6,7 @@
 #include "trace/format.h"
 #include "tracer/hook/torch_compat.h"
 
-namespace dtypecheck {
-namespace tracer {
+namespace dtypecheck::tracer {
 
 struct OpInfo;
 struct ThreadState;
@@ -27,5 +26,4 @@ bool leave_out(ThreadState* state, const OpInfo& op, const void* stack);
 trace::SignatureRecord* signature_of_unseen(ThreadState* state, const OpInfo& op,
                                             c10::ArrayRef<const c10::IValue> inputs, bool inner);
 
-}  // namespace tracer
-}  // namespace dtypecheck
+}  // namespace dtypecheck::tracer

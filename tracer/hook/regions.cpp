@@ -9,8 +9,7 @@
 #include "tracer/hook/tracer.h"
 #include "tracer/python/compiled_regions.h"
 
-namespace dtypecheck {
-namespace tracer {
+namespace dtypecheck::tracer {
 namespace {
 
 // A frame is over when an op is called from higher up on the stack than its record lies
@@ -83,5 +82,4 @@ bool watch_compiled_regions() {
   return python::watch_compiled_regions({on_enter, on_leave, on_tell});
 }
 
-}  // namespace tracer
-}  // namespace dtypecheck
+}  // namespace dtypecheck::tracer

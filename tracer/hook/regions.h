@@ -2,11 +2,9 @@
 // and results.
 #pragma once
 
-namespace dtypecheck {
-namespace tracer {
+namespace dtypecheck::tracer {
 
 // Cold. True once regions are seen.
 bool watch_compiled_regions();
 
-}  // namespace tracer
-}  // namespace dtypecheck
+}  // namespace dtypecheck::tracer

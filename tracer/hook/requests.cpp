@@ -11,8 +11,7 @@
 #include "tracer/hook/tracer.h"
 #include "tracer/python/requests.h"
 
-namespace dtypecheck {
-namespace tracer {
+namespace dtypecheck::tracer {
 namespace {
 
 constexpr size_t kMostRequests = 48;
@@ -84,5 +83,4 @@ void watch_default_dtype() {
 
 void forget_requests() { requests = new Requests; }
 
-}  // namespace tracer
-}  // namespace dtypecheck
+}  // namespace dtypecheck::tracer

@@ -8,8 +8,7 @@
 #include "tracer/hook/thread_state.h"
 #include "tracer/hook/torch_compat.h"
 
-namespace dtypecheck {
-namespace tracer {
+namespace dtypecheck::tracer {
 
 // The dtype that a call asks for: its own argument, or the default of a factory that was given
 // none.
@@ -20,5 +19,4 @@ void note_request(const Frame& frame, c10::ArrayRef<const c10::IValue> inputs, b
 void watch_default_dtype();
 void forget_requests();  // another file begins
 
-}  // namespace tracer
-}  // namespace dtypecheck
+}  // namespace dtypecheck::tracer

@@ -7,8 +7,7 @@
 #include "tracer/hook/requests.h"
 #include "tracer/hook/shadow_store.h"
 
-namespace dtypecheck {
-namespace tracer {
+namespace dtypecheck::tracer {
 
 namespace {
 
@@ -498,5 +497,4 @@ void widen_dtypes(ShadowCall& call, const OpInfo& op) {
 
 }  // namespace
 
-}  // namespace tracer
-}  // namespace dtypecheck
+}  // namespace dtypecheck::tracer

@@ -21,8 +21,7 @@
 #include "tracer/hook/stand_ins.h"
 #include "tracer/hook/tracer.h"
 
-namespace dtypecheck {
-namespace tracer {
+namespace dtypecheck::tracer {
 
 // How many have ended: signatures of these are no more.
 std::atomic<uint32_t> ended_recordings{0};
@@ -395,5 +394,4 @@ void keep_damaged(const Frame& frame, const Tensor& actual, const Tensor& values
 
 }  // namespace
 
-}  // namespace tracer
-}  // namespace dtypecheck
+}  // namespace dtypecheck::tracer

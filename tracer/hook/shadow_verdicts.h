@@ -5,8 +5,7 @@
 #include "tracer/hook/shadow_operands.h"
 #include "tracer/hook/values.h"
 
-namespace dtypecheck {
-namespace tracer {
+namespace dtypecheck::tracer {
 
 namespace {
 
@@ -410,5 +409,4 @@ void judge_rows(ShadowCall& call, const Frame& frame, const Tensor& given, const
 
 }  // namespace
 
-}  // namespace tracer
-}  // namespace dtypecheck
+}  // namespace dtypecheck::tracer

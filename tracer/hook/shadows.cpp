@@ -11,8 +11,7 @@
 #include "tracer/hook/shadow_verdicts.h"
 #endif
 
-namespace dtypecheck {
-namespace tracer {
+namespace dtypecheck::tracer {
 
 #if DTYPECHECK_TORCH_AT_LEAST(2, 0)
 
@@ -423,5 +422,4 @@ void free_shadows() {}
 
 #endif
 
-}  // namespace tracer
-}  // namespace dtypecheck
+}  // namespace dtypecheck::tracer

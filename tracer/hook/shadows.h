@@ -13,8 +13,7 @@
 #include "tracer/hook/thread_state.h"
 #include "tracer/hook/torch_compat.h"
 
-namespace dtypecheck {
-namespace tracer {
+namespace dtypecheck::tracer {
 
 // Hot. The first calls of a signature in the step in which it was met, the first three in all, and
 // each that is a power of two: the ops of a loop have the same count, so that chains of them are
@@ -58,5 +57,4 @@ void write_inexact(const trace::SignatureRecord* signature, double from, double 
 // the parent.
 void free_shadows();
 
-}  // namespace tracer
-}  // namespace dtypecheck
+}  // namespace dtypecheck::tracer

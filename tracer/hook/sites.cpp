@@ -10,8 +10,7 @@
 #include "tracer/hook/tracer.h"
 #include "tracer/native/native_sites.h"
 
-namespace dtypecheck {
-namespace tracer {
+namespace dtypecheck::tracer {
 namespace {
 
 // Many modules are called from one line, so lines are shared.
@@ -200,5 +199,4 @@ uint32_t site_here(ThreadState* state, Expected* expected) {
   return site;
 }
 
-}  // namespace tracer
-}  // namespace dtypecheck
+}  // namespace dtypecheck::tracer

@@ -6,8 +6,7 @@
 #include "tracer/hook/thread_state.h"
 #include "tracer/python/python_sites.h"
 
-namespace dtypecheck {
-namespace tracer {
+namespace dtypecheck::tracer {
 
 // A site as the hot path carries it: the record's id, and in the highest bits whether it lies
 // inside an nn.Module, in a method of an optimizer, in the closure that one was given.
@@ -30,5 +29,4 @@ uint32_t module_of_site(uint32_t id);
 // In a forked child: nothing was written yet.
 void forget_sites();
 
-}  // namespace tracer
-}  // namespace dtypecheck
+}  // namespace dtypecheck::tracer

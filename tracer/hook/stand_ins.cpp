@@ -9,8 +9,7 @@
 #include "tracer/hook/tracer.h"
 #include "tracer/keep_going/known_values.h"
 
-namespace dtypecheck {
-namespace tracer {
+namespace dtypecheck::tracer {
 namespace {
 
 constexpr size_t kMostBytesKept = 64 << 20;
@@ -174,5 +173,4 @@ void forget_stand_ins() {
   things_to_do = 0;
 }
 
-}  // namespace tracer
-}  // namespace dtypecheck
+}  // namespace dtypecheck::tracer

@@ -14,8 +14,7 @@
 #include "tracer/hook/gpu_samples.h"
 #include "tracer/hook/torch_compat.h"
 
-namespace dtypecheck {
-namespace tracer {
+namespace dtypecheck::tracer {
 
 // Elements of a storage.
 struct Extent {
@@ -77,5 +76,4 @@ bool is_more_to_do();  // hot, and asked without the lock
 
 void forget_stand_ins();  // all, and what was to be done
 
-}  // namespace tracer
-}  // namespace dtypecheck
+}  // namespace dtypecheck::tracer

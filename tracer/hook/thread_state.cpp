@@ -8,8 +8,7 @@
 
 #include "tracer/hook/torch_compat.h"
 
-namespace dtypecheck {
-namespace tracer {
+namespace dtypecheck::tracer {
 
 void** (*thread_slot)() = nullptr;
 ptrdiff_t thread_slot_distance = 0;
@@ -74,5 +73,4 @@ const SequenceRing* sequences_of(uint64_t thread_id) {
   return nullptr;
 }
 
-}  // namespace tracer
-}  // namespace dtypecheck
+}  // namespace dtypecheck::tracer

@@ -18,8 +18,7 @@
 #endif
 #endif
 
-namespace dtypecheck {
-namespace tracer {
+namespace dtypecheck::tracer {
 
 // An op in flight, or an autograd node that is being run.
 struct Frame {
@@ -193,5 +192,4 @@ class BusyScope {
   bool before_;
 };
 
-}  // namespace tracer
-}  // namespace dtypecheck
+}  // namespace dtypecheck::tracer

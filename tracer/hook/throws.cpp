@@ -17,8 +17,7 @@
 #include "tracer/hook/tracer.h"
 #include "tracer/hook/unseen.h"
 
-namespace dtypecheck {
-namespace tracer {
+namespace dtypecheck::tracer {
 namespace {
 
 // The object as a Base, when its type is derived from it; what a catch clause does.
@@ -153,5 +152,4 @@ void on_uncaught(const python::Refusal& refusal) {
   describe_refusal(state, refusal);
 }
 
-}  // namespace tracer
-}  // namespace dtypecheck
+}  // namespace dtypecheck::tracer

@@ -5,8 +5,7 @@
 #include "tracer/hook/thread_state.h"
 #include "tracer/python/python_sites.h"
 
-namespace dtypecheck {
-namespace tracer {
+namespace dtypecheck::tracer {
 
 // From stage 1's __cxa_throw, before unwinding: keeps the message for the op in flight.
 void on_throw(void* object, void* type_info);
@@ -23,5 +22,4 @@ void write_throw(trace::SignatureRecord* record, const char* message, const char
 // In a forked child: nothing was written yet.
 void forget_messages();
 
-}  // namespace tracer
-}  // namespace dtypecheck
+}  // namespace dtypecheck::tracer

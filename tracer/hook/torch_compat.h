@@ -23,8 +23,7 @@
   (TORCH_VERSION_MAJOR > (major) ||             \
    (TORCH_VERSION_MAJOR == (major) && TORCH_VERSION_MINOR >= (minor)))
 
-namespace dtypecheck {
-namespace tracer {
+namespace dtypecheck::tracer {
 
 inline at::ScalarType autocast_dtype(c10::DeviceType device) {
 #if DTYPECHECK_TORCH_AT_LEAST(2, 4)
@@ -95,5 +94,4 @@ inline void skip_outputs(const at::RecordFunction& fn) {
   if (step.callbacks_.size() == 1) step.needs_outputs_ = false;
 }
 
-}  // namespace tracer
-}  // namespace dtypecheck
+}  // namespace dtypecheck::tracer

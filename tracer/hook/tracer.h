@@ -12,8 +12,7 @@
 #include "tracer/hook/origins.h"
 #include "tracer/preload/stage1.h"
 
-namespace dtypecheck {
-namespace tracer {
+namespace dtypecheck::tracer {
 
 struct Options {
   bool steady = false;
@@ -84,5 +83,4 @@ extern std::aligned_storage_t<sizeof(Tracer), 64> tracer_room;
 // Recording ends, as by the exception of this text; "" for none.
 void suspend(const char* uncaught);
 
-}  // namespace tracer
-}  // namespace dtypecheck
+}  // namespace dtypecheck::tracer

@@ -11,8 +11,7 @@
 #include "tracer/native/native_sites.h"
 #include "tracer/python/python_sites.h"
 
-namespace dtypecheck {
-namespace tracer {
+namespace dtypecheck::tracer {
 namespace {
 
 constexpr int kMostFrames = 128;
@@ -107,5 +106,4 @@ bool record_unseen_throw(ThreadState* state) {
   }
 }
 
-}  // namespace tracer
-}  // namespace dtypecheck
+}  // namespace dtypecheck::tracer

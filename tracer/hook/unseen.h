@@ -3,12 +3,10 @@
 
 #include "tracer/hook/thread_state.h"
 
-namespace dtypecheck {
-namespace tracer {
+namespace dtypecheck::tracer {
 
 // Before the stack is unwound, with the exception's message in `state`. False where it is not known
 // which op Python called, or with what.
 bool record_unseen_throw(ThreadState* state);
 
-}  // namespace tracer
-}  // namespace dtypecheck
+}  // namespace dtypecheck::tracer

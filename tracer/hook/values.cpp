@@ -25,8 +25,7 @@
 #include "tracer/hook/tracer.h"
 #include "tracer/keep_going/known_values.h"
 
-namespace dtypecheck {
-namespace tracer {
+namespace dtypecheck::tracer {
 namespace {
 
 constexpr int64_t kMostIntegers = 4096;  // time steps, sizes, IDs; of more, so many
@@ -870,5 +869,4 @@ void look_at_results(ThreadState* state, const Frame& frame,
   }
 }
 
-}  // namespace tracer
-}  // namespace dtypecheck
+}  // namespace dtypecheck::tracer

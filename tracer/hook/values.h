@@ -7,8 +7,7 @@
 #include "tracer/hook/thread_state.h"
 #include "tracer/hook/torch_compat.h"
 
-namespace dtypecheck {
-namespace tracer {
+namespace dtypecheck::tracer {
 
 constexpr double kMask = 1e8;  // what is larger stands for infinity, in a mask
 
@@ -25,5 +24,4 @@ void look_at_read(ThreadState* state, const Frame& frame, const std::vector<c10:
 
 void forget_values();  // another file begins
 
-}  // namespace tracer
-}  // namespace dtypecheck
+}  // namespace dtypecheck::tracer

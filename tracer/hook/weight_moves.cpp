@@ -21,8 +21,7 @@
 #include "tracer/hook/looking.h"
 #include "tracer/hook/tracer.h"
 
-namespace dtypecheck {
-namespace tracer {
+namespace dtypecheck::tracer {
 namespace {
 
 constexpr int kSampled = 32;           // elements of a weight
@@ -438,5 +437,4 @@ void note_optimizer(const char* scope) {
 
 void forget_weight_moves() { moves = new WeightMoves; }
 
-}  // namespace tracer
-}  // namespace dtypecheck
+}  // namespace dtypecheck::tracer

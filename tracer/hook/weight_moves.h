@@ -13,8 +13,7 @@
 #include "tracer/hook/thread_state.h"
 #include "tracer/hook/torch_compat.h"
 
-namespace dtypecheck {
-namespace tracer {
+namespace dtypecheck::tracer {
 
 // Around an op of an optimizer that writes its first tensors.
 void look_at_weights(ThreadState* state, const Frame& frame,
@@ -31,5 +30,4 @@ void write_weight_moves();               // the run is
 void note_optimizer(const char* scope);  // "Optimizer.step#AdamW.step"
 void forget_weight_moves();
 
-}  // namespace tracer
-}  // namespace dtypecheck
+}  // namespace dtypecheck::tracer

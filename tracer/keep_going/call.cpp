@@ -4,9 +4,7 @@
 
 #include "tracer/hook/tracer.h"
 
-namespace dtypecheck {
-namespace tracer {
-namespace keep_going {
+namespace dtypecheck::tracer::keep_going {
 
 Call::Call(const c10::OperatorHandle& operator_handle, c10::DispatchKeySet keys,
            torch::jit::Stack* arguments_on_top, ThreadState* thread, DtypeMix dtypes)
@@ -53,6 +51,4 @@ bool Call::is_called_by_engine() const {
   return !around.op && (!tracer.python || python::top() == around.top);
 }
 
-}  // namespace keep_going
-}  // namespace tracer
-}  // namespace dtypecheck
+}  // namespace dtypecheck::tracer::keep_going

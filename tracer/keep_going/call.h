@@ -12,9 +12,7 @@
 #include "tracer/keep_going/op_facts.h"
 #include "tracer/keep_going/taint.h"
 
-namespace dtypecheck {
-namespace tracer {
-namespace keep_going {
+namespace dtypecheck::tracer::keep_going {
 
 struct Call {
   const c10::OperatorHandle& op;
@@ -60,6 +58,4 @@ bool repair_as_before(Call& call);
 // stay as they come.
 void run_with_casts(Call& call, c10::ScalarType dtype);
 
-}  // namespace keep_going
-}  // namespace tracer
-}  // namespace dtypecheck
+}  // namespace dtypecheck::tracer::keep_going

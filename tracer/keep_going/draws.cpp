@@ -19,9 +19,7 @@
 #include "tracer/hook/tracer.h"
 #include "tracer/keep_going/quiet.h"
 
-namespace dtypecheck {
-namespace tracer {
-namespace keep_going {
+namespace dtypecheck::tracer::keep_going {
 namespace {
 
 struct Draws {
@@ -137,6 +135,4 @@ void forget_draws() {
   tracer.options.draws = false;
 }
 
-}  // namespace keep_going
-}  // namespace tracer
-}  // namespace dtypecheck
+}  // namespace dtypecheck::tracer::keep_going

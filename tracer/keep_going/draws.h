@@ -6,9 +6,7 @@
 
 #include "tracer/keep_going/call.h"
 
-namespace dtypecheck {
-namespace tracer {
-namespace keep_going {
+namespace dtypecheck::tracer::keep_going {
 
 // "record-draws" among the options, and the folder in DTYPECHECK_REPLAY. False: neither.
 bool read_draw_options(const char* options);
@@ -20,6 +18,4 @@ void run_draw(const c10::OperatorHandle& op, c10::DispatchKeySet below, torch::j
 void write_draw_fact();  // at the end: how many were given
 void forget_draws();     // in a forked child, which draws its own
 
-}  // namespace keep_going
-}  // namespace tracer
-}  // namespace dtypecheck
+}  // namespace dtypecheck::tracer::keep_going

@@ -7,9 +7,7 @@
 #include "core/dtype.h"
 #include "tracer/hook/torch_compat.h"
 
-namespace dtypecheck {
-namespace tracer {
-namespace keep_going {
+namespace dtypecheck::tracer::keep_going {
 
 class DtypeMix {
  public:
@@ -60,6 +58,4 @@ class DtypeMix {
   bool has_integers_ = false;
 };
 
-}  // namespace keep_going
-}  // namespace tracer
-}  // namespace dtypecheck
+}  // namespace dtypecheck::tracer::keep_going

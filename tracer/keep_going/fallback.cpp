@@ -11,9 +11,7 @@
 #include "tracer/keep_going/known_values.h"
 #include "tracer/keep_going/python_side.h"
 
-namespace dtypecheck {
-namespace tracer {
-namespace keep_going {
+namespace dtypecheck::tracer::keep_going {
 
 std::atomic<bool> on{false};
 c10::DispatchKey key = c10::DispatchKey::TESTING_ONLY_GenericMode;
@@ -299,9 +297,7 @@ void forget() {
   forget_draws();
 }
 
-}  // namespace keep_going
-}  // namespace tracer
-}  // namespace dtypecheck
+}  // namespace dtypecheck::tracer::keep_going
 
 // For benchmarks: hands every call on unseen, or not, in this thread.
 extern "C" __attribute__((visibility("default"))) void dtypecheck_hook_pause_keep_going(

@@ -6,9 +6,7 @@
 
 #include "tracer/keep_going/python_side.h"
 
-namespace dtypecheck {
-namespace tracer {
-namespace keep_going {
+namespace dtypecheck::tracer::keep_going {
 namespace {
 
 bool is_there(const c10::TensorImpl* impl) { return impl != c10::UndefinedTensorImpl::singleton(); }
@@ -87,6 +85,4 @@ bool serve_slow(Call& call) {
   return false;
 }
 
-}  // namespace keep_going
-}  // namespace tracer
-}  // namespace dtypecheck
+}  // namespace dtypecheck::tracer::keep_going

@@ -13,15 +13,11 @@
 
 #include "tracer/keep_going/call.h"
 
-namespace dtypecheck {
-namespace tracer {
-namespace keep_going {
+namespace dtypecheck::tracer::keep_going {
 
 bool can_be_served(const Call& call);
 // A product, convolution or attention in Half on a CPU that has no arithmetic in Half. False: it is
 // none, or could not be served, and is as it was.
 bool serve_slow(Call& call);
 
-}  // namespace keep_going
-}  // namespace tracer
-}  // namespace dtypecheck
+}  // namespace dtypecheck::tracer::keep_going

@@ -11,9 +11,7 @@
 #include "tracer/python/python_sites.h"
 #include "tracer/python/tensors.h"
 
-namespace dtypecheck {
-namespace tracer {
-namespace keep_going {
+namespace dtypecheck::tracer::keep_going {
 
 // A result in Float that would have 16 bits without --in-float, by its memory, which views share.
 // The weak reference keeps the address from being used again.
@@ -282,6 +280,4 @@ bool watch_modules_in_float() {
              .get() != nullptr;
 }
 
-}  // namespace keep_going
-}  // namespace tracer
-}  // namespace dtypecheck
+}  // namespace dtypecheck::tracer::keep_going

@@ -10,9 +10,7 @@
 
 #include "tracer/keep_going/call.h"
 
-namespace dtypecheck {
-namespace tracer {
-namespace keep_going {
+namespace dtypecheck::tracer::keep_going {
 
 // "in-float=net.blocks.0+net.head" among the options; false where it is not.
 bool read_in_float(const char* options);
@@ -27,6 +25,4 @@ void run_in_float(Call& call);
 // Python's side: once torch is imported.
 bool watch_modules_in_float();
 
-}  // namespace keep_going
-}  // namespace tracer
-}  // namespace dtypecheck
+}  // namespace dtypecheck::tracer::keep_going

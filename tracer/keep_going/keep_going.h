@@ -14,9 +14,7 @@
 
 #include "tracer/hook/torch_compat.h"
 
-namespace dtypecheck {
-namespace tracer {
-namespace keep_going {
+namespace dtypecheck::tracer::keep_going {
 
 extern std::atomic<bool> on;
 extern c10::DispatchKey key;
@@ -33,6 +31,4 @@ inline void stay_armed() {
   if (!c10::impl::tls_local_dispatch_key_set().included_.has(key)) arm();
 }
 
-}  // namespace keep_going
-}  // namespace tracer
-}  // namespace dtypecheck
+}  // namespace dtypecheck::tracer::keep_going

@@ -16,9 +16,7 @@
 
 extern char** environ;
 
-namespace dtypecheck {
-namespace tracer {
-namespace keep_going {
+namespace dtypecheck::tracer::keep_going {
 namespace {
 
 // clang-format off
@@ -268,6 +266,4 @@ bool serve_by_kernels(Call& call) {
   return true;
 }
 
-}  // namespace keep_going
-}  // namespace tracer
-}  // namespace dtypecheck
+}  // namespace dtypecheck::tracer::keep_going

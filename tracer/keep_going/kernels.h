@@ -5,9 +5,7 @@
 
 #include "tracer/keep_going/call.h"
 
-namespace dtypecheck {
-namespace tracer {
-namespace keep_going {
+namespace dtypecheck::tracer::keep_going {
 
 // The operator for an op of LibTorch, and how its arguments are made of the op's.
 struct KernelForm {
@@ -21,6 +19,4 @@ const KernelForm* kernel_form(const c10::FunctionSchema& schema);  // null: ther
 // False: it was not, and the arguments may have to be put back.
 bool serve_by_kernels(Call& call);
 
-}  // namespace keep_going
-}  // namespace tracer
-}  // namespace dtypecheck
+}  // namespace dtypecheck::tracer::keep_going

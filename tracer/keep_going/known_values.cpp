@@ -16,9 +16,7 @@
 #include "tracer/keep_going/op_facts.h"
 #include "tracer/keep_going/quiet.h"
 
-namespace dtypecheck {
-namespace tracer {
-namespace keep_going {
+namespace dtypecheck::tracer::keep_going {
 namespace {
 
 using at::Tensor;
@@ -405,6 +403,4 @@ bool has_known_values(const c10::TensorImpl* impl) {
 
 void forget_known_values() { known_storages = new KnownStorages; }
 
-}  // namespace keep_going
-}  // namespace tracer
-}  // namespace dtypecheck
+}  // namespace dtypecheck::tracer::keep_going

@@ -11,9 +11,7 @@
 #include "tracer/hook/thread_state.h"
 #include "tracer/hook/torch_compat.h"
 
-namespace dtypecheck {
-namespace tracer {
-namespace keep_going {
+namespace dtypecheck::tracer::keep_going {
 
 // How the op itself is called: as it is, or repaired where it refuses.
 using RunOp = void(const c10::OperatorHandle& op, c10::DispatchKeySet below,
@@ -28,6 +26,4 @@ bool has_known_values(const c10::TensorImpl* impl);
 
 void forget_known_values();  // in a forked child
 
-}  // namespace keep_going
-}  // namespace tracer
-}  // namespace dtypecheck
+}  // namespace dtypecheck::tracer::keep_going

@@ -8,9 +8,7 @@
 #include "tracer/hook/keyed_table.h"
 #include "tracer/keep_going/kernels.h"
 
-namespace dtypecheck {
-namespace tracer {
-namespace keep_going {
+namespace dtypecheck::tracer::keep_going {
 namespace {
 
 KeyedTable<const OpFacts*, 1 << 13> facts_table;
@@ -122,6 +120,4 @@ const OpFacts& facts_of(const c10::OperatorHandle& op) {
   return faster ? *faster : *facts;
 }
 
-}  // namespace keep_going
-}  // namespace tracer
-}  // namespace dtypecheck
+}  // namespace dtypecheck::tracer::keep_going

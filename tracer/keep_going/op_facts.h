@@ -7,9 +7,7 @@
 
 #include "tracer/hook/torch_compat.h"
 
-namespace dtypecheck {
-namespace tracer {
-namespace keep_going {
+namespace dtypecheck::tracer::keep_going {
 
 struct TensorArgument {
   uint16_t index = 0;
@@ -50,6 +48,4 @@ struct OpFacts {
 
 const OpFacts& facts_of(const c10::OperatorHandle& op);
 
-}  // namespace keep_going
-}  // namespace tracer
-}  // namespace dtypecheck
+}  // namespace dtypecheck::tracer::keep_going

@@ -11,9 +11,7 @@
 #include "tracer/python/tensors.h"
 #include "tracer/python/text.h"
 
-namespace dtypecheck {
-namespace tracer {
-namespace keep_going {
+namespace dtypecheck::tracer::keep_going {
 
 std::atomic<int> python_side_missing{1 << 20};
 
@@ -262,6 +260,4 @@ void install_python_side(ThreadState* state) {
 
 void forget_python_side() { refusals.clear(); }
 
-}  // namespace keep_going
-}  // namespace tracer
-}  // namespace dtypecheck
+}  // namespace dtypecheck::tracer::keep_going

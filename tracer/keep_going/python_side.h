@@ -10,9 +10,7 @@
 
 #include "tracer/keep_going/call.h"
 
-namespace dtypecheck {
-namespace tracer {
-namespace keep_going {
+namespace dtypecheck::tracer::keep_going {
 
 // A compiler traces with tensors that hold nothing: it is to see the refusal. It then leaves the
 // function to be run as it is.
@@ -50,6 +48,4 @@ inline bool python_side_is_missing() {
 void install_python_side(ThreadState* state);
 void forget_python_side();
 
-}  // namespace keep_going
-}  // namespace tracer
-}  // namespace dtypecheck
+}  // namespace dtypecheck::tracer::keep_going

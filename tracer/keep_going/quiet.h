@@ -5,9 +5,7 @@
 #include "tracer/hook/torch_compat.h"
 #include "tracer/keep_going/keep_going.h"
 
-namespace dtypecheck {
-namespace tracer {
-namespace keep_going {
+namespace dtypecheck::tracer::keep_going {
 
 // The tracer's own calls of ops: not recorded, not differentiated, not cast by autocast, and
 // without a word.
@@ -35,6 +33,4 @@ class Quiet {
   c10::impl::ExcludeDispatchKeyGuard no_autocast_{c10::autocast_dispatch_keyset};
 };
 
-}  // namespace keep_going
-}  // namespace tracer
-}  // namespace dtypecheck
+}  // namespace dtypecheck::tracer::keep_going

@@ -13,9 +13,7 @@
 #include "tracer/keep_going/kernels.h"
 #include "tracer/keep_going/python_side.h"
 
-namespace dtypecheck {
-namespace tracer {
-namespace keep_going {
+namespace dtypecheck::tracer::keep_going {
 namespace {
 
 KeyedTable<uint32_t, 1 << 12> memo;  // call to the dtype that it was repaired with, plus one
@@ -354,6 +352,4 @@ void forget_repairs() {
   any_memo.store(false);
 }
 
-}  // namespace keep_going
-}  // namespace tracer
-}  // namespace dtypecheck
+}  // namespace dtypecheck::tracer::keep_going

@@ -3,9 +3,7 @@
 #include "tracer/hook/describe.h"
 #include "tracer/hook/origins.h"
 
-namespace dtypecheck {
-namespace tracer {
-namespace keep_going {
+namespace dtypecheck::tracer::keep_going {
 namespace {
 
 Origins causes;  // the "signature" is that of the repair
@@ -74,6 +72,4 @@ void forget_taint() {
   causes.clear();
 }
 
-}  // namespace keep_going
-}  // namespace tracer
-}  // namespace dtypecheck
+}  // namespace dtypecheck::tracer::keep_going

@@ -7,9 +7,7 @@
 #include "tracer/hook/torch_compat.h"
 #include "tracer/keep_going/op_facts.h"
 
-namespace dtypecheck {
-namespace tracer {
-namespace keep_going {
+namespace dtypecheck::tracer::keep_going {
 
 using Values = c10::ArrayRef<c10::IValue>;
 
@@ -23,6 +21,4 @@ void taint(const OpFacts& facts, Values arguments, Values results, uint32_t caus
 void taint(const c10::TensorImpl* impl, uint32_t cause);
 void forget_taint();
 
-}  // namespace keep_going
-}  // namespace tracer
-}  // namespace dtypecheck
+}  // namespace dtypecheck::tracer::keep_going

@@ -11,9 +11,7 @@ struct dwarf_eh_bases {
 };
 extern "C" const void* _Unwind_Find_FDE(void* pc, dwarf_eh_bases* bases);
 
-namespace dtypecheck {
-namespace tracer {
-namespace native {
+namespace dtypecheck::tracer::native {
 namespace {
 
 constexpr uint64_t kFp = 6, kSp = 7, kReturn = 16;  // DWARF's register numbers on x86-64
@@ -367,6 +365,4 @@ FrameRule find_frame_rule(uint64_t return_address) {
   return interpreter.run(bytes) ? to_rule(interpreter.state()) : FrameRule();
 }
 
-}  // namespace native
-}  // namespace tracer
-}  // namespace dtypecheck
+}  // namespace dtypecheck::tracer::native

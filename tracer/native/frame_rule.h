@@ -8,9 +8,7 @@
 
 #include <cstdint>
 
-namespace dtypecheck {
-namespace tracer {
-namespace native {
+namespace dtypecheck::tracer::native {
 
 // The canonical frame address (CFA) is the stack pointer in the caller after the return. The return
 // address lies in the word below it.
@@ -55,6 +53,4 @@ class FrameRule {
 // be found: kOutermost.
 FrameRule find_frame_rule(uint64_t return_address);
 
-}  // namespace native
-}  // namespace tracer
-}  // namespace dtypecheck
+}  // namespace dtypecheck::tracer::native

@@ -13,9 +13,7 @@
 // The walk reads words that a sanitizer may have put between its redzones.
 #define DTYPECHECK_READS_STACK __attribute__((no_sanitize_address, no_sanitize_thread))
 
-namespace dtypecheck {
-namespace tracer {
-namespace native {
+namespace dtypecheck::tracer::native {
 namespace {
 
 // The table: return address -> whose code it is, and how to get to its caller. Open addressing,
@@ -326,6 +324,4 @@ int unwind_all(uint64_t* addresses, int room, int* users) {
 
 uint64_t scan_unwinds() { return __atomic_load_n(&g_unwinds, __ATOMIC_RELAXED); }
 
-}  // namespace native
-}  // namespace tracer
-}  // namespace dtypecheck
+}  // namespace dtypecheck::tracer::native

@@ -17,9 +17,7 @@
 
 #include <cstdint>
 
-namespace dtypecheck {
-namespace tracer {
-namespace native {
+namespace dtypecheck::tracer::native {
 
 struct Mapping {
   uint64_t begin, end, file_offset;
@@ -65,6 +63,4 @@ uint64_t unwound_key();
 // How often scan_key() met a frame that it could not walk over and unwound for good.
 uint64_t scan_unwinds();
 
-}  // namespace native
-}  // namespace tracer
-}  // namespace dtypecheck
+}  // namespace dtypecheck::tracer::native

@@ -8,9 +8,7 @@
 
 #include "core/installed.h"
 
-namespace dtypecheck {
-namespace tracer {
-namespace native {
+namespace dtypecheck::tracer::native {
 namespace {
 
 char g_program[PATH_MAX] = "";  // of /proc/self/exe
@@ -185,6 +183,4 @@ bool is_user_file(const char* path) {
   return true;
 }
 
-}  // namespace native
-}  // namespace tracer
-}  // namespace dtypecheck
+}  // namespace dtypecheck::tracer::native

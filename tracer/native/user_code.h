@@ -5,9 +5,7 @@
 
 #include "tracer/native/native_sites.h"
 
-namespace dtypecheck {
-namespace tracer {
-namespace native {
+namespace dtypecheck::tracer::native {
 
 // Reads the program's path; before that, a program is never taken for the Python interpreter.
 void learn_program_path();
@@ -21,6 +19,4 @@ void count_extensions_alone();
 // A library that is loaded is an extension. Cold.
 bool is_extension_loaded();
 
-}  // namespace native
-}  // namespace tracer
-}  // namespace dtypecheck
+}  // namespace dtypecheck::tracer::native

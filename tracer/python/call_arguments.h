@@ -9,9 +9,7 @@
 #include "tracer/python/python_api.h"
 #include "tracer/python/python_sites.h"
 
-namespace dtypecheck {
-namespace tracer {
-namespace python {
+namespace dtypecheck::tracer::python {
 
 struct HandedOver {
   using Kind = HandedTensors::To;
@@ -27,6 +25,4 @@ struct HandedOver {
 // dis.
 bool find_handed_over(HandedOver* out);
 
-}  // namespace python
-}  // namespace tracer
-}  // namespace dtypecheck
+}  // namespace dtypecheck::tracer::python

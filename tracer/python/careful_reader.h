@@ -7,9 +7,7 @@
 
 #include "tracer/python/python_api.h"
 
-namespace dtypecheck {
-namespace tracer {
-namespace python {
+namespace dtypecheck::tracer::python {
 
 class CarefulReader {
  public:
@@ -36,6 +34,4 @@ class CarefulReader {
   int pipe_[2];
 };
 
-}  // namespace python
-}  // namespace tracer
-}  // namespace dtypecheck
+}  // namespace dtypecheck::tracer::python

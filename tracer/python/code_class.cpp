@@ -7,9 +7,7 @@
 #include "core/installed.h"
 #include "tracer/python/text.h"
 
-namespace dtypecheck {
-namespace tracer {
-namespace python {
+namespace dtypecheck::tracer::python {
 
 CodeEntry code_table[1u << kCodeTableBits];
 
@@ -141,6 +139,4 @@ void learn_paths() {
   g_paths = paths;  // the one before stays: a walk in another thread may be reading it
 }
 
-}  // namespace python
-}  // namespace tracer
-}  // namespace dtypecheck
+}  // namespace dtypecheck::tracer::python

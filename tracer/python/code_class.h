@@ -10,9 +10,7 @@
 
 #include "tracer/python/layout.h"
 
-namespace dtypecheck {
-namespace tracer {
-namespace python {
+namespace dtypecheck::tracer::python {
 
 enum class CodeKind : uint8_t {
   kNone = 0,
@@ -69,6 +67,4 @@ size_t slot_of_first(const Object* code);
 // Where Python, its libraries and torch lie: read once, with the GIL held.
 void learn_paths();
 
-}  // namespace python
-}  // namespace tracer
-}  // namespace dtypecheck
+}  // namespace dtypecheck::tracer::python

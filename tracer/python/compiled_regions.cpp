@@ -7,9 +7,7 @@
 #include "tracer/python/tensors.h"
 #include "tracer/python/text.h"
 
-namespace dtypecheck {
-namespace tracer {
-namespace python {
+namespace dtypecheck::tracer::python {
 namespace {
 
 // Beside the calls themselves: what each op of a region answers in, by the graph that Inductor was
@@ -126,6 +124,4 @@ bool watch_compiled_regions(const RegionWatcher& watcher) {
   return in_place;
 }
 
-}  // namespace python
-}  // namespace tracer
-}  // namespace dtypecheck
+}  // namespace dtypecheck::tracer::python

@@ -5,9 +5,7 @@
 
 #include <cstddef>
 
-namespace dtypecheck {
-namespace tracer {
-namespace python {
+namespace dtypecheck::tracer::python {
 
 // The TensorImpls that go into a region and come out of it, in order; what is no tensor is left
 // out.
@@ -23,6 +21,4 @@ struct RegionWatcher {
 // true when the watcher is in place, now or since an earlier call.
 bool watch_compiled_regions(const RegionWatcher& watcher);
 
-}  // namespace python
-}  // namespace tracer
-}  // namespace dtypecheck
+}  // namespace dtypecheck::tracer::python

@@ -8,9 +8,7 @@
 #include "tracer/python/tensors.h"
 #include "tracer/python/text.h"
 
-namespace dtypecheck {
-namespace tracer {
-namespace python {
+namespace dtypecheck::tracer::python {
 namespace {
 
 using WithKeywords = Object* (*)(Object* self, Object* arguments, Object* keywords);
@@ -216,6 +214,4 @@ double fraction_cut_off(Object* list) {
   return sum.count >= kFewest && sum.cut >= kMuch * kMuch * sum.size ? sum.first : 0;
 }
 
-}  // namespace python
-}  // namespace tracer
-}  // namespace dtypecheck
+}  // namespace dtypecheck::tracer::python

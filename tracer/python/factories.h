@@ -14,9 +14,7 @@
 
 #include "tracer/python/python_api.h"
 
-namespace dtypecheck {
-namespace tracer {
-namespace python {
+namespace dtypecheck::tracer::python {
 
 struct FactoryWatcher {
   // Hot. `place` is an address in this thread's stack, above those of all that the function calls.
@@ -48,6 +46,4 @@ Source source_of(Object* source);
 // what is cut off of all is a quarter of their size or more. 0: none, or no such list.
 double fraction_cut_off(Object* list);
 
-}  // namespace python
-}  // namespace tracer
-}  // namespace dtypecheck
+}  // namespace dtypecheck::tracer::python

@@ -9,9 +9,7 @@
 #include "tracer/python/tensors.h"
 #include "tracer/python/text.h"
 
-namespace dtypecheck {
-namespace tracer {
-namespace python {
+namespace dtypecheck::tracer::python {
 namespace {
 
 // A field of an object's own dictionary.
@@ -164,6 +162,4 @@ std::string flat_cut(const void* impl) {
   return with_interpreter<std::string>([&] { return cut_of(impl); });
 }
 
-}  // namespace python
-}  // namespace tracer
-}  // namespace dtypecheck
+}  // namespace dtypecheck::tracer::python

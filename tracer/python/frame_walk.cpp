@@ -9,9 +9,7 @@
 #include "tracer/python/module_watch.h"
 #include "tracer/python/python_sites.h"
 
-namespace dtypecheck {
-namespace tracer {
-namespace python {
+namespace dtypecheck::tracer::python {
 
 namespace {
 
@@ -173,6 +171,4 @@ bool walk(Walk* out) {
   return g_walk.load(std::memory_order_acquire)(out);
 }
 
-}  // namespace python
-}  // namespace tracer
-}  // namespace dtypecheck
+}  // namespace dtypecheck::tracer::python

@@ -3,9 +3,7 @@
 
 #include "tracer/python/code_class.h"
 
-namespace dtypecheck {
-namespace tracer {
-namespace python {
+namespace dtypecheck::tracer::python {
 
 // From now on top() and walk() read frames, laid out as `layout` says.
 void start_walking();
@@ -17,6 +15,4 @@ void stop_walking();
 // The nn.Module that a kModuleCall frame calls; null if that is not known.
 const Object* module_called_in(const char* frame, CodeClass code_class);
 
-}  // namespace python
-}  // namespace tracer
-}  // namespace dtypecheck
+}  // namespace dtypecheck::tracer::python

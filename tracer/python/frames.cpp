@@ -8,9 +8,7 @@
 #include "tracer/python/state.h"
 #include "tracer/python/text.h"
 
-namespace dtypecheck {
-namespace tracer {
-namespace python {
+namespace dtypecheck::tracer::python {
 
 namespace {
 
@@ -205,6 +203,4 @@ KeyFrames key_frames(const Frames& frames) {
   return key;
 }
 
-}  // namespace python
-}  // namespace tracer
-}  // namespace dtypecheck
+}  // namespace dtypecheck::tracer::python

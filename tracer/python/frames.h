@@ -9,9 +9,7 @@
 #include "tracer/python/code_class.h"
 #include "tracer/python/python_sites.h"
 
-namespace dtypecheck {
-namespace tracer {
-namespace python {
+namespace dtypecheck::tracer::python {
 
 struct Frame {
   const char* frame = nullptr;
@@ -52,6 +50,4 @@ struct KeyFrames {
 };
 KeyFrames key_frames(const Frames& frames);
 
-}  // namespace python
-}  // namespace tracer
-}  // namespace dtypecheck
+}  // namespace dtypecheck::tracer::python

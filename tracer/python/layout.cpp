@@ -2,9 +2,7 @@
 
 #include <cstdlib>
 
-namespace dtypecheck {
-namespace tracer {
-namespace python {
+namespace dtypecheck::tracer::python {
 
 Layout layout;
 
@@ -115,6 +113,4 @@ int instruction_offset(const Object* code, const void* instr) {
   return static_cast<int>(layout.minor < 10 ? at : 2 * at);  // 3.10 counts in instructions
 }
 
-}  // namespace python
-}  // namespace tracer
-}  // namespace dtypecheck
+}  // namespace dtypecheck::tracer::python

@@ -6,9 +6,7 @@
 #include "tracer/python/python_api.h"
 #include "tracer/python/python_offsets.h"
 
-namespace dtypecheck {
-namespace tracer {
-namespace python {
+namespace dtypecheck::tracer::python {
 
 extern Layout layout;
 
@@ -85,6 +83,4 @@ inline const char* frame_of_object(Object* object) {
 // The byte offset that PyCode_Addr2Line takes.
 int instruction_offset(const Object* code, const void* instr);
 
-}  // namespace python
-}  // namespace tracer
-}  // namespace dtypecheck
+}  // namespace dtypecheck::tracer::python

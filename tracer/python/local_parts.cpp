@@ -3,9 +3,7 @@
 #include "tracer/python/python_sites.h"
 #include "tracer/python/tensors.h"
 
-namespace dtypecheck {
-namespace tracer {
-namespace python {
+namespace dtypecheck::tracer::python {
 namespace {
 
 // A shard alone is another one in each process.
@@ -62,6 +60,4 @@ LocalPart local_part(const void* tensor) {
   }
 }
 
-}  // namespace python
-}  // namespace tracer
-}  // namespace dtypecheck
+}  // namespace dtypecheck::tracer::python

@@ -8,9 +8,7 @@
 #include "tracer/python/text.h"
 #include "tracer/python/variable_name.h"
 
-namespace dtypecheck {
-namespace tracer {
-namespace python {
+namespace dtypecheck::tracer::python {
 
 namespace {
 
@@ -168,6 +166,4 @@ ModuleName name_innermost_module(const Frames& frames) {
 const std::vector<Root>& known_roots() { return roots().list; }
 uint64_t roots_changed() { return roots().changes; }
 
-}  // namespace python
-}  // namespace tracer
-}  // namespace dtypecheck
+}  // namespace dtypecheck::tracer::python

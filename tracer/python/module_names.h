@@ -12,9 +12,7 @@
 #include "tracer/python/frames.h"
 #include "tracer/python/module_tree.h"
 
-namespace dtypecheck {
-namespace tracer {
-namespace python {
+namespace dtypecheck::tracer::python {
 
 struct ModuleName {
   std::string path;
@@ -32,6 +30,4 @@ struct Root {
 const std::vector<Root>& known_roots();
 uint64_t roots_changed();
 
-}  // namespace python
-}  // namespace tracer
-}  // namespace dtypecheck
+}  // namespace dtypecheck::tracer::python

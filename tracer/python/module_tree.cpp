@@ -5,9 +5,7 @@
 
 #include "tracer/python/text.h"
 
-namespace dtypecheck {
-namespace tracer {
-namespace python {
+namespace dtypecheck::tracer::python {
 
 namespace {
 
@@ -122,6 +120,4 @@ std::string join_path(const std::string& head, const std::string& tail) {
   return head + "." + tail;
 }
 
-}  // namespace python
-}  // namespace tracer
-}  // namespace dtypecheck
+}  // namespace dtypecheck::tracer::python

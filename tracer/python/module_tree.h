@@ -8,9 +8,7 @@
 
 #include "tracer/python/python_api.h"
 
-namespace dtypecheck {
-namespace tracer {
-namespace python {
+namespace dtypecheck::tracer::python {
 
 bool is_module(const Object* object);
 
@@ -40,6 +38,4 @@ bool still_in_tree(const std::vector<TreeNode>& tree, size_t node);
 // "a" + "b" = "a.b"; either may be empty.
 std::string join_path(const std::string& head, const std::string& tail);
 
-}  // namespace python
-}  // namespace tracer
-}  // namespace dtypecheck
+}  // namespace dtypecheck::tracer::python

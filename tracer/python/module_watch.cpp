@@ -3,9 +3,7 @@
 #include <unordered_map>
 #include <unordered_set>
 
-namespace dtypecheck {
-namespace tracer {
-namespace python {
+namespace dtypecheck::tracer::python {
 
 std::atomic<uint32_t> module_generations[1u << kGenerationBits];
 
@@ -57,6 +55,4 @@ void watch_module(Object* module) {
   w.modules.insert(module);
 }
 
-}  // namespace python
-}  // namespace tracer
-}  // namespace dtypecheck
+}  // namespace dtypecheck::tracer::python

@@ -8,9 +8,7 @@
 
 #include "tracer/python/python_api.h"
 
-namespace dtypecheck {
-namespace tracer {
-namespace python {
+namespace dtypecheck::tracer::python {
 
 inline constexpr unsigned kGenerationBits = 12;
 extern std::atomic<uint32_t> module_generations[1u << kGenerationBits];
@@ -30,6 +28,4 @@ void watch_module(Object* module);
 void on_module_death(void (*died)(const Object* module));
 bool is_watched(const Object* module);
 
-}  // namespace python
-}  // namespace tracer
-}  // namespace dtypecheck
+}  // namespace dtypecheck::tracer::python

@@ -6,9 +6,7 @@
 #include "tracer/python/python_api.h"
 #include "tracer/python/text.h"
 
-namespace dtypecheck {
-namespace tracer {
-namespace python {
+namespace dtypecheck::tracer::python {
 
 namespace {
 
@@ -60,6 +58,4 @@ std::string cell_name(const std::string& code_file) {
 
 std::vector<Cell> take_new_cells() { return std::exchange(*unrecorded, {}); }
 
-}  // namespace python
-}  // namespace tracer
-}  // namespace dtypecheck
+}  // namespace dtypecheck::tracer::python

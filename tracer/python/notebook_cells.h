@@ -8,9 +8,7 @@
 
 #include "tracer/python/python_sites.h"
 
-namespace dtypecheck {
-namespace tracer {
-namespace python {
+namespace dtypecheck::tracer::python {
 
 // "In [2]" of the name of a cell's code; "" for the code of a file, and where IPython does not know
 // it. Cold; the GIL is held.
@@ -19,6 +17,4 @@ std::string cell_name(const std::string& code_file);
 // The cells that cell_name() has named since this was last asked. The GIL is held.
 std::vector<Cell> take_new_cells();
 
-}  // namespace python
-}  // namespace tracer
-}  // namespace dtypecheck
+}  // namespace dtypecheck::tracer::python

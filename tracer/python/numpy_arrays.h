@@ -8,9 +8,7 @@
 
 #include "tracer/python/python_api.h"
 
-namespace dtypecheck {
-namespace tracer {
-namespace python {
+namespace dtypecheck::tracer::python {
 
 // NPY_TYPES.
 enum NumpyType {
@@ -61,6 +59,4 @@ struct Array {
   int type;
 };
 
-}  // namespace python
-}  // namespace tracer
-}  // namespace dtypecheck
+}  // namespace dtypecheck::tracer::python

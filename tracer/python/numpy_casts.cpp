@@ -8,9 +8,7 @@
 #include "tracer/python/numpy_arrays.h"
 #include "tracer/python/numpy_loops.h"
 
-namespace dtypecheck {
-namespace tracer {
-namespace python {
+namespace dtypecheck::tracer::python {
 namespace {
 
 using FastCall = Object* (*)(Object* self, Object* const* values, std::ptrdiff_t count,
@@ -185,6 +183,4 @@ void watch_casts(Object* array_type, const NumpyWatcher& watcher) {
   method->function = reinterpret_cast<void*>(call_astype);
 }
 
-}  // namespace python
-}  // namespace tracer
-}  // namespace dtypecheck
+}  // namespace dtypecheck::tracer::python

@@ -10,9 +10,7 @@
 #include "tracer/python/factories.h"
 #include "tracer/python/numpy_arrays.h"
 
-namespace dtypecheck {
-namespace tracer {
-namespace python {
+namespace dtypecheck::tracer::python {
 namespace {
 
 using Loop = void (*)(char** arguments, const std::ptrdiff_t* count, const std::ptrdiff_t* steps,
@@ -234,6 +232,4 @@ std::vector<LocalTensor> arrays_of(const WrappedCall& call) {
   return out;
 }
 
-}  // namespace python
-}  // namespace tracer
-}  // namespace dtypecheck
+}  // namespace dtypecheck::tracer::python

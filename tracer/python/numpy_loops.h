@@ -15,9 +15,7 @@
 #include "tracer/python/python_api.h"
 #include "tracer/python/python_sites.h"
 
-namespace dtypecheck {
-namespace tracer {
-namespace python {
+namespace dtypecheck::tracer::python {
 
 struct WrappedCall {
   const char* function;      // "numpy.subtract", the same pointer each time
@@ -49,6 +47,4 @@ inline std::ptrdiff_t step_between(std::ptrdiff_t count, std::ptrdiff_t most) {
 // Its operands, and behind them the result: arrays, and numbers. Without what is neither.
 std::vector<LocalTensor> arrays_of(const WrappedCall& call);
 
-}  // namespace python
-}  // namespace tracer
-}  // namespace dtypecheck
+}  // namespace dtypecheck::tracer::python

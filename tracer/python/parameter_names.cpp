@@ -10,9 +10,7 @@
 #include "tracer/python/tensors.h"
 #include "tracer/python/text.h"
 
-namespace dtypecheck {
-namespace tracer {
-namespace python {
+namespace dtypecheck::tracer::python {
 
 namespace {
 
@@ -148,6 +146,4 @@ std::string name_in_tree(const std::string& root, const std::vector<TreeNode>& t
   return join_path(join_path(root, path_in_tree(tree, node)), name);
 }
 
-}  // namespace python
-}  // namespace tracer
-}  // namespace dtypecheck
+}  // namespace dtypecheck::tracer::python

@@ -7,9 +7,7 @@
 
 #include "tracer/python/module_tree.h"
 
-namespace dtypecheck {
-namespace tracer {
-namespace python {
+namespace dtypecheck::tracer::python {
 
 std::string find_parameter_name(const void* impl);
 
@@ -26,6 +24,4 @@ ParameterPlace find_parameter(const void* impl);
 std::string name_in_tree(const std::string& root, const std::vector<TreeNode>& tree, size_t node,
                          const std::string& name);
 
-}  // namespace python
-}  // namespace tracer
-}  // namespace dtypecheck
+}  // namespace dtypecheck::tracer::python

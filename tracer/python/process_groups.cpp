@@ -8,9 +8,7 @@
 #include "tracer/python/python_sites.h"
 #include "tracer/python/text.h"
 
-namespace dtypecheck {
-namespace tracer {
-namespace python {
+namespace dtypecheck::tracer::python {
 namespace {
 
 constexpr const char* kModule = "torch.distributed.distributed_c10d";
@@ -131,6 +129,4 @@ std::string ranks_of_group(const std::string& name) {
   });
 }
 
-}  // namespace python
-}  // namespace tracer
-}  // namespace dtypecheck
+}  // namespace dtypecheck::tracer::python

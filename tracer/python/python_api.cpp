@@ -6,9 +6,7 @@
 
 #include <atomic>
 
-namespace dtypecheck {
-namespace tracer {
-namespace python {
+namespace dtypecheck::tracer::python {
 
 Api api;
 
@@ -239,6 +237,4 @@ Interpreter::~Interpreter() {
   api.PyGILState_Release(state_);
 }
 
-}  // namespace python
-}  // namespace tracer
-}  // namespace dtypecheck
+}  // namespace dtypecheck::tracer::python

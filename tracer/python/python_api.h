@@ -11,9 +11,7 @@
 #include <cstring>
 #include <string>
 
-namespace dtypecheck {
-namespace tracer {
-namespace python {
+namespace dtypecheck::tracer::python {
 
 struct Object;
 
@@ -270,6 +268,4 @@ bool interpreter_usable();
 // PyGILState_Ensure(), which never unwinds.
 int take_gil();
 
-}  // namespace python
-}  // namespace tracer
-}  // namespace dtypecheck
+}  // namespace dtypecheck::tracer::python

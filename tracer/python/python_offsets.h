@@ -9,9 +9,7 @@
 #include <cstddef>
 #include <cstdint>
 
-namespace dtypecheck {
-namespace tracer {
-namespace python {
+namespace dtypecheck::tracer::python {
 
 // How a thread state leads to its innermost frame.
 enum class FrameChain : uint8_t {
@@ -159,6 +157,4 @@ inline constexpr uint16_t kPublishedFrameGlobals = 24;
 inline constexpr uint16_t kPublishedFrameLocals = 40;
 inline constexpr uint16_t kPublishedObjectFrame = 24;
 
-}  // namespace python
-}  // namespace tracer
-}  // namespace dtypecheck
+}  // namespace dtypecheck::tracer::python

@@ -3,9 +3,7 @@
 
 #include "tracer/python/python_api.h"
 
-namespace dtypecheck {
-namespace tracer {
-namespace python {
+namespace dtypecheck::tracer::python {
 namespace {
 
 // Those that are defined already are asked to change back. A torch without the short way has no
@@ -32,6 +30,4 @@ bool dispatch_python_operators() {
   return true;
 }
 
-}  // namespace python
-}  // namespace tracer
-}  // namespace dtypecheck
+}  // namespace dtypecheck::tracer::python

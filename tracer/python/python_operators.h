@@ -4,15 +4,11 @@
 // same kernels run in the same order.
 #pragma once
 
-namespace dtypecheck {
-namespace tracer {
-namespace python {
+namespace dtypecheck::tracer::python {
 
 // True when there is nothing left to do: all such operators, later ones too, go through the
 // dispatcher. False while torch's own import has not come far enough; ask again. GIL held; runs
 // Python code of torch.
 bool dispatch_python_operators();
 
-}  // namespace python
-}  // namespace tracer
-}  // namespace dtypecheck
+}  // namespace dtypecheck::tracer::python

@@ -18,9 +18,7 @@
 
 #include "core/process_facts.h"
 
-namespace dtypecheck {
-namespace tracer {
-namespace python {
+namespace dtypecheck::tracer::python {
 
 // True when the process has a CPython that can be read. Takes the GIL for its self test: call it
 // outside of any lock, in a thread that runs Python. `why_not` gets one line: "CPython 3.15 is
@@ -201,6 +199,4 @@ void forget_cells();
 // now on.
 void stop();
 
-}  // namespace python
-}  // namespace tracer
-}  // namespace dtypecheck
+}  // namespace dtypecheck::tracer::python

@@ -12,9 +12,7 @@
 #include "tracer/python/tensors.h"
 #include "tracer/python/text.h"
 
-namespace dtypecheck {
-namespace tracer {
-namespace python {
+namespace dtypecheck::tracer::python {
 
 namespace {
 
@@ -167,6 +165,4 @@ void watch_uncaught(void (*seen)(const Refusal& refusal)) {
   }
 }
 
-}  // namespace python
-}  // namespace tracer
-}  // namespace dtypecheck
+}  // namespace dtypecheck::tracer::python

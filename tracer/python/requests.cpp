@@ -10,9 +10,7 @@
 #include "tracer/python/tensors.h"
 #include "tracer/python/text.h"
 
-namespace dtypecheck {
-namespace tracer {
-namespace python {
+namespace dtypecheck::tracer::python {
 
 namespace {
 
@@ -224,6 +222,4 @@ bool watch_default_dtype(void (*seen)()) {
   return true;
 }
 
-}  // namespace python
-}  // namespace tracer
-}  // namespace dtypecheck
+}  // namespace dtypecheck::tracer::python

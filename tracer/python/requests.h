@@ -10,9 +10,7 @@
 
 #include <string>
 
-namespace dtypecheck {
-namespace tracer {
-namespace python {
+namespace dtypecheck::tracer::python {
 
 // Of the calling thread; where none of the user's own code is in it, as in a loader's thread, also
 // of the main thread. `place` gets the line that a site of this thread has first, "train.py:40"; ""
@@ -23,6 +21,4 @@ std::string requests_here(std::string* place);
 // has no such function.
 bool watch_default_dtype(void (*seen)());
 
-}  // namespace python
-}  // namespace tracer
-}  // namespace dtypecheck
+}  // namespace dtypecheck::tracer::python

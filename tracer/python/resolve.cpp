@@ -10,9 +10,7 @@
 #include "tracer/python/site_of_frames.h"
 #include "tracer/python/step_frames.h"
 
-namespace dtypecheck {
-namespace tracer {
-namespace python {
+namespace dtypecheck::tracer::python {
 
 namespace {
 
@@ -83,6 +81,4 @@ std::string parameter_name(const void* impl) {
   }
 }
 
-}  // namespace python
-}  // namespace tracer
-}  // namespace dtypecheck
+}  // namespace dtypecheck::tracer::python

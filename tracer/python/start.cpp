@@ -10,9 +10,7 @@
 #include "tracer/python/state.h"
 #include "tracer/python/text.h"
 
-namespace dtypecheck {
-namespace tracer {
-namespace python {
+namespace dtypecheck::tracer::python {
 
 namespace {
 
@@ -160,6 +158,4 @@ void stop() {
   forbid_interpreter();
 }
 
-}  // namespace python
-}  // namespace tracer
-}  // namespace dtypecheck
+}  // namespace dtypecheck::tracer::python

@@ -3,13 +3,9 @@
 
 #include <string>
 
-namespace dtypecheck {
-namespace tracer {
-namespace python {
+namespace dtypecheck::tracer::python {
 
 // The working folder when tracing began: relative file names are of that time.
 const std::string& first_folder();
 
-}  // namespace python
-}  // namespace tracer
-}  // namespace dtypecheck
+}  // namespace dtypecheck::tracer::python

@@ -2,9 +2,7 @@
 
 #include "tracer/python/text.h"
 
-namespace dtypecheck {
-namespace tracer {
-namespace python {
+namespace dtypecheck::tracer::python {
 
 namespace {
 
@@ -112,6 +110,4 @@ LocalTensor describe_tensor(const std::string& name, Object* tensor) {
   return t;
 }
 
-}  // namespace python
-}  // namespace tracer
-}  // namespace dtypecheck
+}  // namespace dtypecheck::tracer::python

@@ -8,9 +8,7 @@
 #include "tracer/python/python_api.h"
 #include "tracer/python/python_sites.h"
 
-namespace dtypecheck {
-namespace tracer {
-namespace python {
+namespace dtypecheck::tracer::python {
 
 bool is_tensor(const Object* object);
 // Exactly torch.Tensor or Parameter: attributes of other classes may be the program's own code.
@@ -22,6 +20,4 @@ const void* tensor_impl(Object* tensor);
 // Of any tensor; of a subclass, or while a __torch_function__ mode is on, only the name is given.
 LocalTensor describe_tensor(const std::string& name, Object* tensor);
 
-}  // namespace python
-}  // namespace tracer
-}  // namespace dtypecheck
+}  // namespace dtypecheck::tracer::python

@@ -2,9 +2,7 @@
 
 #include "tracer/python/layout.h"
 
-namespace dtypecheck {
-namespace tracer {
-namespace python {
+namespace dtypecheck::tracer::python {
 
 namespace {
 
@@ -97,6 +95,4 @@ std::string text_of(const Object* text) {
   return length <= 0 ? std::string() : std::string(buffer, static_cast<size_t>(length));
 }
 
-}  // namespace python
-}  // namespace tracer
-}  // namespace dtypecheck
+}  // namespace dtypecheck::tracer::python

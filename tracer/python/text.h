@@ -8,9 +8,7 @@
 
 #include "tracer/python/python_api.h"
 
-namespace dtypecheck {
-namespace tracer {
-namespace python {
+namespace dtypecheck::tracer::python {
 
 // GIL held; false when the strings made for it do not read back as they were written.
 bool learn_text_layout();
@@ -22,6 +20,4 @@ ptrdiff_t read_text(const Object* text, char* out, size_t room);
 // The same for cold code; empty when it cannot be read.
 std::string text_of(const Object* text);
 
-}  // namespace python
-}  // namespace tracer
-}  // namespace dtypecheck
+}  // namespace dtypecheck::tracer::python

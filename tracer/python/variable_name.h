@@ -6,9 +6,7 @@
 
 #include "tracer/python/frames.h"
 
-namespace dtypecheck {
-namespace tracer {
-namespace python {
+namespace dtypecheck::tracer::python {
 
 struct HeldModule {
   Object* root = nullptr;  // the module that the variable holds
@@ -21,6 +19,4 @@ struct HeldModule {
 HeldModule find_holder(const Frames& frames, size_t first, Object* module,
                        const std::function<bool(const HeldModule&)>& is_taken);
 
-}  // namespace python
-}  // namespace tracer
-}  // namespace dtypecheck
+}  // namespace dtypecheck::tracer::python
