@@ -168,14 +168,9 @@ struct Context {
 
 }  // namespace
 
-static bool has_one_of(std::string_view text, const std::vector<std::string>& phrases) {
-  return std::any_of(phrases.begin(), phrases.end(),
-                     [&](std::string_view phrase) { return has_phrase(text, phrase); });
-}
-
 static bool is_on_its_device(const Cause& cause, const Context& context) {
-  return has_one_of(context.around, cause.device) || has_one_of(context.sentence, cause.device) ||
-         has_one_of(context.environment, cause.device);
+  return has_phrase(context.around, cause.device) || has_phrase(context.sentence, cause.device) ||
+         has_phrase(context.environment, cause.device);
 }
 
 static bool is_in(const std::vector<std::string>& dtypes, std::string_view name) {
@@ -212,8 +207,8 @@ static bool fits(const Cause& cause, const Context& context,
       cause.messages.empty() || std::find(cause.messages.begin(), cause.messages.end(),
                                           context.message) != cause.messages.end();
   return is_of_message && !contradicts(cause.cause, dtypes) &&
-         (cause.when.empty() || has_one_of(context.around, cause.when) ||
-          has_one_of(context.sentence, cause.when)) &&
+         (cause.when.empty() || has_phrase(context.around, cause.when) ||
+          has_phrase(context.sentence, cause.when)) &&
          (cause.dtypes.empty() || dtypes.empty() ||
           std::any_of(cause.dtypes.begin(), cause.dtypes.end(), is_named)) &&
          (!cause.is_of_device || is_on_its_device(cause, context)) &&

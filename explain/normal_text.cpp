@@ -1,5 +1,7 @@
 #include "explain/normal_text.h"
 
+#include <algorithm>
+
 namespace dtypecheck::explain {
 
 static bool is_word(char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9'); }
@@ -107,6 +109,11 @@ bool has_phrase(std::string_view text, std::string_view phrase) {
     return false;
   });
   return is_there;
+}
+
+bool has_phrase(std::string_view text, const std::vector<std::string>& any_of) {
+  return std::any_of(any_of.begin(), any_of.end(),
+                     [&](std::string_view phrase) { return has_phrase(text, phrase); });
 }
 
 }  // namespace dtypecheck::explain

@@ -28,5 +28,6 @@ std::vector<Span> places_of(std::string_view text, std::string_view phrase);
 // Whether `phrase` (in normal form) stands in `text` as whole words; one that ends in '*' may go
 // on, and one that begins with '*' may end a word: "*rmsnorm" stands in "LlamaRMSNorm".
 bool has_phrase(std::string_view text, std::string_view phrase);
+bool has_phrase(std::string_view text, const std::vector<std::string>& any_of);
 
 }  // namespace dtypecheck::explain

@@ -20,11 +20,6 @@ static constexpr double kCircumstance = 0.5;    // what is left of autocast wher
 static constexpr double kAside = 0.4;           // of what stands around a sentence that says it all
 static constexpr size_t kLeastAnswers = 3;
 
-static bool has_any(std::string_view text, const std::vector<std::string>& phrases) {
-  return std::any_of(phrases.begin(), phrases.end(),
-                     [&](std::string_view phrase) { return has_phrase(text, phrase); });
-}
-
 namespace {
 
 // A phrase that stands in the text.
@@ -58,7 +53,7 @@ bool can_speak(const Signal& signal, const Text& text) {
   };
   return (signal.families & text.families) &&
          std::all_of(signal.dtypes.begin(), signal.dtypes.end(), is_named) &&
-         (signal.near.empty() || has_any(text.words, signal.near));
+         (signal.near.empty() || has_phrase(text.words, signal.near));
 }
 
 std::vector<Word> words_in(const Text& text) {
@@ -245,17 +240,19 @@ Ranking rank(const Evidence& evidence) {
       std::move(signs));
 }
 
-bool names_dtypes(std::string_view text) { return has_any(text, signal_table().dtype_names); }
+bool names_dtypes(std::string_view text) { return has_phrase(text, signal_table().dtype_names); }
 
 bool is_silent_fault(std::string_view text) {
-  return has_any(text, signal_table().silence_words) && names_dtypes(text);
+  return has_phrase(text, signal_table().silence_words) && names_dtypes(text);
 }
 
-bool speaks_of_dtypes(std::string_view text) { return has_any(text, signal_table().dtype_words); }
+bool speaks_of_dtypes(std::string_view text) {
+  return has_phrase(text, signal_table().dtype_words);
+}
 
 Ranking rank_prose(const ReadText& read) {
   const std::string& text = read.words();
-  if (!has_any(text, signal_table().complaint_words) || !speaks_of_dtypes(text)) return {};
+  if (!has_phrase(text, signal_table().complaint_words) || !speaks_of_dtypes(text)) return {};
   Scores scores{};
   const bool is_silent = is_silent_fault(text);
   if (is_silent) {
@@ -276,7 +273,7 @@ Ranking rank_prose(const ReadText& read) {
 const UnknownKind* unknown_kind_of(std::string_view line, size_t certain, size_t named) {
   for (const UnknownKind& kind : unknown_kinds()) {
     if (certain >= kind.least_dtypes && named >= kind.least_named &&
-        (kind.words.empty() || has_any(line, kind.words)))
+        (kind.words.empty() || has_phrase(line, kind.words)))
       return &kind;
   }
   return nullptr;

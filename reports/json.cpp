@@ -15,11 +15,10 @@ namespace dtypecheck::reports {
 
 namespace {
 
+using trace::text_or_null;
 using Json = nlohmann::ordered_json;  // fields stand in the order in which people read them
 
 constexpr int kSchema = 1;
-
-Json text_or_null(const std::string& text) { return text.empty() ? Json() : Json(text); }
 
 // How the report shows paths in the JSON of op calls.
 trace::PathText paths(const Report& report) {

@@ -45,8 +45,6 @@ bool optional_flag(TextCursor& cursor, std::string_view flag) {
   return true;
 }
 
-Json text_or_null(const std::string& text) { return text.empty() ? Json() : Json(text); }
-
 // The op and its overload.
 
 void print_op(const OpCall& call, std::string& out) {
@@ -829,6 +827,8 @@ OpCall parse_op_call(TextCursor& cursor) {
   if (!keys.contains("throws")) call.throws = usual_throws(call);
   return call;
 }
+
+Json text_or_null(const std::string& text) { return text.empty() ? Json() : Json(text); }
 
 Json number_json(double value) {
   if (std::isnan(value)) return "nan";

@@ -32,6 +32,7 @@ std::string place_text(const SourceLine& line,
 nlohmann::ordered_json line_json(const SourceLine& line, const PathText& path);
 nlohmann::ordered_json location_json(const Site& site, uint32_t step, const PathText& path);
 // inf and NaN, which JSON does not have, as words.
+nlohmann::ordered_json text_or_null(const std::string& text);
 nlohmann::ordered_json number_json(double value);
 // Adds what a report says of the call that a finding is about; where that is missing it is null, or
 // an empty array or object.

@@ -11,6 +11,7 @@
 #include "platform/printable.h"
 #include "reports/formatting.h"
 #include "reports/judging/folded_names.h"
+#include "trace/op_call_fields.h"
 
 namespace dtypecheck::judging {
 
@@ -449,9 +450,8 @@ std::string to_text(const LockDiff& diff, const std::string& before_name,
   return text + fmt::format(", {} the same\n", diff.same);
 }
 
+using trace::text_or_null;
 using Json = nlohmann::ordered_json;
-
-static Json text_or_null(const std::string& text) { return text.empty() ? Json() : Json(text); }
 
 static Json side_json(const std::optional<std::string>& side) {
   return side ? Json(or_none(*side)) : Json();

@@ -7,7 +7,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <mutex>
 #include <string>
 #include <vector>
 
@@ -123,24 +122,12 @@ bool load_for_gpu() {
 }
 
 // At the first call that they are for; what a program loads itself is taken.
+template <bool (*kLoad)()>
 bool are_loaded(ThreadState* state) {
-  static std::once_flag once;
-  static bool loaded = false;
-  std::call_once(once, [state] {
+  static const bool loaded = [state] {
     const BusyScope ours(state);
-    loaded = load();
-  });
-  return loaded;
-}
-
-// The same at the first call on a GPU.
-bool are_loaded_for_gpu(ThreadState* state) {
-  static std::once_flag once;
-  static bool loaded = false;
-  std::call_once(once, [state] {
-    const BusyScope ours(state);
-    loaded = load_for_gpu();
-  });
+    return kLoad();
+  }();
   return loaded;
 }
 
@@ -250,7 +237,8 @@ bool serve_by_kernels(Call& call) {
   const bool on_gpu = is_norm(*form) && !call.arguments.empty() && is_on_gpu(call.arguments[0]);
   for (const c10::IValue& argument : call.arguments)
     if (!is_for_kernels(argument, on_gpu)) return false;
-  if (!are_loaded(call.state) || (on_gpu && !are_loaded_for_gpu(call.state))) return false;
+  if (!are_loaded<load>(call.state) || (on_gpu && !are_loaded<load_for_gpu>(call.state)))
+    return false;
   torch::jit::Stack stack;
   if (!arguments_of(call, *form, stack)) return false;
   const auto op = c10::Dispatcher::singleton().findSchema({form->kernel, ""});
