@@ -47,6 +47,21 @@ inline Dtype precision_in(std::string_view value) {
   return Dtype::kUndefined;
 }
 
+// What is in the names under which programs keep a precision: weight_dtype, full_bf16, --use-amp.
+// Such a name is looked at in lower case, with '_' for what is no letter or digit and at both ends.
+inline constexpr std::string_view kPrecisionNames[] = {
+    "precision", "dtype", "16", "half", "autocast", "master", "stochastic", "_amp_"};
+inline bool is_named_like_precision(std::string_view name) {
+  std::string text = "_";
+  for (const char c : name) {
+    const char low = c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c;
+    text += (low >= 'a' && low <= 'z') || (low >= '0' && low <= '9') ? low : '_';
+  }
+  text += '_';
+  return std::any_of(std::begin(kPrecisionNames), std::end(kPrecisionNames),
+                     [&](std::string_view part) { return text.find(part) != std::string::npos; });
+}
+
 // A file of YAML, JSON or TOML, which may have settings.
 inline constexpr std::string_view kConfigurationEndings[] = {".yaml", ".yml", ".json", ".toml"};
 inline bool is_configuration(std::string_view path) {

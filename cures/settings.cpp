@@ -56,10 +56,13 @@ std::vector<Setting> settings_of(const Program& program, const Run& run) {
       advice.push_back({{"name", one.name}, {"value", one.value}, {"instead", one.instead}});
   std::vector<Setting> settings;
   try {
-    const Json question = {
-        {"command", program.command},         {"folder", program.folder},
-        {"environment", environment},         {"advice", advice},
-        {"precisions", precisions_as_json()}, {"configuration", kConfigurationEndings}};
+    const Json question = {{"command", program.command},
+                           {"folder", program.folder},
+                           {"environment", environment},
+                           {"advice", advice},
+                           {"precisions", precisions_as_json()},
+                           {"precision_names", kPrecisionNames},
+                           {"configuration", kConfigurationEndings}};
     const std::string text = question.dump(-1, ' ', false, Json::error_handler_t::replace);
     const Json answer = Json::parse(ask_python(python_of(run, &run.calls.front()),
                                                {{"settings.py", embedded::kSettingsScript}}, text));

@@ -23,8 +23,8 @@ import os
 import re
 import sys
 
-PRECISIONS = []  # as the question has them
-NAMED_LIKE = re.compile(r"precision|dtype|amp$|fp16|bf16|half", re.I)
+PRECISIONS = []  # as the question has them, and
+PRECISION_NAMES = []  # what is in the names of settings that have one (core/precision_words.h)
 # What keeps small steps of 16-bit weights: it can be on.
 ROUNDING = re.compile(r"stochastic[-_]?round|kahan|master[-_]?weights|fp32[-_]?optim", re.I)
 MIXED = re.compile(r"^--?(mixed[-_]?precision|amp|precision)$")  # what a whole program computes in, beside Float weights
@@ -33,6 +33,11 @@ LINE = re.compile(r"""^(\s*["']?([\w.-]+)["']?\s*[:=]\s*)(["']?)([\w.-]+)(["']?)
 CONFIGURATION = []  # how names of such files end; as the question has them
 MAX_BYTES = 1 << 20
 MAX_FILES = 200
+
+
+def named_like(name):
+    text = "_" + re.sub("[^a-z0-9]", "_", name.lower()) + "_"
+    return any(part in text for part in PRECISION_NAMES)
 
 
 def row_of(word):
@@ -125,7 +130,7 @@ def forgotten(command, own):
     if any(map(MIXED.match, said)):
         return
     asked = [i for i, word in enumerate(command) if i > 0 and dtype_of(value_of(word)) in LOW and
-             NAMED_LIKE.search(word.partition("=")[0] if "=" in word else command[i - 1])]
+             named_like(word.partition("=")[0] if "=" in word else command[i - 1])]
     for option in filter(MIXED.match, own):
         for choice in own[option]:
             if not asked or dtype_of(choice) != "BFloat16":
@@ -159,7 +164,7 @@ def in_command(command, folder, options=None):
             on = {"false": "true", "False": "True", "FALSE": "TRUE", "0": "1"}.get(value, "true")
             yield change(f"{name}={on}", "BFloat16", command=command[:i] + [f"{name}={on}"] + command[i + 1:])
         named = name if sign else command[i - 1]
-        if value_of(word).isdigit() and not NAMED_LIKE.search(named):  # --rank 16
+        if value_of(word).isdigit() and not named_like(named):  # --rank 16
             continue
         if sign and dtype_of(value):  # --precision=fp16, and Hydra's precision=fp16
             for other, dtype in others(value, choices.get(name)):
@@ -171,7 +176,7 @@ def in_command(command, folder, options=None):
             yield change(f"leave out {word}", "Float", command=command[:i] + command[i + 1:])
     said = {word.partition("=")[0] for word in command}
     for option, (names, default) in defaults.items():
-        if not said & set(names) and NAMED_LIKE.search(option) and dtype_of(default):
+        if not said & set(names) and named_like(option) and dtype_of(default):
             for other, dtype in others(default, choices.get(option)):
                 yield change(f"{option} {other}", dtype, command=[*command, option, other])
 
@@ -225,7 +230,7 @@ def value_of(word):
 
 def in_environment(environment):
     for name, value in sorted(environment.items()):
-        if NAMED_LIKE.search(name) and dtype_of(value):
+        if named_like(name) and dtype_of(value):
             for other, dtype in others(value):
                 yield change(f"{name}={other}", dtype, environment={name: other})
 
@@ -239,7 +244,7 @@ def in_files(command, folder):
             lines = file.read().split("\n")
         for i, line in enumerate(lines):
             match = LINE.match(line)
-            if not match or not dtype_of(match.group(4)) or not NAMED_LIKE.search(match.group(2)):
+            if not match or not dtype_of(match.group(4)) or not named_like(match.group(2)):
                 continue
             for other, dtype in others(match.group(4)):
                 new = "".join([match.group(1), match.group(3), other, match.group(5), match.group(6)])
@@ -255,6 +260,7 @@ def main(question, answer_file):
     with open(question, encoding="utf-8") as file:
         asked = json.load(file)
     PRECISIONS.extend(asked["precisions"])
+    PRECISION_NAMES.extend(asked["precision_names"])
     CONFIGURATION.extend(asked["configuration"])
     command, folder = asked["command"], asked["folder"]
     options = options_of(command, folder)

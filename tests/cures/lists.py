@@ -12,9 +12,17 @@ def precisions():
     return [[ast.literal_eval(word), dtype, use.lower(), ast.literal_eval(families)] for word, dtype, use, families in rows]
 
 
-def configuration():
+def listed(name):
     text = (CORE / "precision_words.h").read_text()
-    return ast.literal_eval("[" + re.search(r"kConfigurationEndings\[\] = \{(.*?)\}", text)[1] + "]")
+    return ast.literal_eval("[" + re.search(name + r"\[\] = \{(.*?)\}", text, re.DOTALL)[1] + "]")
+
+
+def configuration():
+    return listed("kConfigurationEndings")
+
+
+def precision_names():
+    return listed("kPrecisionNames")
 
 
 def dtypes():

@@ -7,9 +7,10 @@ import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "cures"))
 import settings
-from lists import configuration, precisions
+from lists import configuration, precision_names, precisions
 
 settings.PRECISIONS.extend(precisions())
+settings.PRECISION_NAMES.extend(precision_names())
 settings.CONFIGURATION.extend(configuration())
 
 

@@ -30,15 +30,6 @@ bool contains(const std::string& text, const char* part) {
   return text.find(part) != std::string::npos;
 }
 
-bool is_named_like_precision(const std::string& name) {
-  static constexpr const char* kParts[] = {"precision", "dtype",  "16",        "half",
-                                           "autocast",  "master", "stochastic"};
-  const std::string text = lower(name);
-  return text == "amp" || contains(text, "amp_") || contains(text, "_amp") ||
-         std::any_of(std::begin(kParts), std::end(kParts),
-                     [&](const char* part) { return contains(text, part); });
-}
-
 bool is_named_like_settings(const std::string& name) {
   static constexpr const char* kParts[] = {"arg",  "opt",   "conf",   "cfg",   "param",
                                            "self", "setti", "plugin", "train", "strategy"};
