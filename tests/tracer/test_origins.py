@@ -91,6 +91,7 @@ class Origins(TracedTest):
                 ("as_tensor", "as_tensor", {"ndarray": "Float"}, "Float"),
                 ("asarray", "asarray", {"ndarray": "Short"}, "Short"),
                 ("from_numpy", "from_numpy", {"ndarray": "Double"}, "Double"),
+                ("recarray", "from_numpy", {"ndarray": "Double"}, "Double"),
                 ("frombuffer", "frombuffer", {}, "Double"),
                 ("class of the program", "tensor", {}, "Float"),
                 ("in a mode", "tensor", {"list[float]": "Double"}, "Float")):

@@ -90,6 +90,7 @@ torch.tensor(3.0, dtype=torch.float16) + 1  # <- number
 torch.as_tensor(np.ones(2, np.float32)) + 1  # <- as_tensor
 torch.asarray(np.ones(2, np.int16)) + 1  # <- asarray
 torch.from_numpy(np.ones(2)) + 1  # <- from_numpy
+torch.from_numpy(np.ones(2).view(np.recarray)) + 1  # <- recarray
 torch.frombuffer(bytearray(16), dtype=torch.float64) + 1  # <- frombuffer
 
 
