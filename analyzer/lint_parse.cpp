@@ -159,17 +159,15 @@ class Parser {
 void add_neighbours(std::vector<SourceFacts>& all, Parser& parser) {
   constexpr int kRounds = 2;
   for (int round = 0; round < kRounds; ++round) {
-    std::vector<std::string> known;
-    for (const SourceFacts& facts : all) known.push_back(facts.file);
-    const auto neighbours = sources_that_name(unseen_functions(all), known);
+    const auto neighbours = sources_that_name(unseen_functions(all), all);
     if (neighbours.empty()) return;
     for (SourceFacts& facts : parser.parse(neighbours)) all.push_back(std::move(facts));
   }
 }
 
 // What becomes of modules where they are made in one file and defined in others.
-void add_joined(std::vector<SourceFacts>& all, Parser& parser) {
-  const std::vector<Joined> joined = sources_to_join(all);
+void add_joined(std::vector<SourceFacts>& all, size_t judged, Parser& parser) {
+  const std::vector<Joined> joined = sources_to_join(all, judged);
   if (joined.empty()) return;
   std::vector<SourceFacts> found = parser.parse(joined, all);
   for (size_t i = 0; i < joined.size(); ++i) take_joined(all, joined[i], std::move(found[i]));
@@ -184,7 +182,7 @@ std::vector<SourceFacts> parse(const std::vector<std::string>& files, const Data
   const size_t judged = all.size();
   join_fields(all);
   if (!options.alone) add_neighbours(all, parser);
-  if (!options.alone) add_joined(all, parser);
+  if (!options.alone) add_joined(all, judged, parser);
   join_calls(all, judged);
   // What a neighbour casts counts, and without neighbours nobody knows.
   const bool lowers = options.alone || std::any_of(all.begin(), all.end(), [](const auto& facts) {

@@ -166,9 +166,10 @@ std::string PrecompiledHeaders::for_job(const ParseJob& job) {
     group.is_looked_for = true;
     group.kept = find(group);
     if (!group.kept && pays(group)) {
-      held.unlock();
+      // The bundled ones are made sooner than one file is parsed without them, so the others wait.
+      if (!group.is_bundled) held.unlock();
       std::optional<Kept> made = make(group);
-      held.lock();
+      if (!group.is_bundled) held.lock();
       group.kept = std::move(made);
     } else if (!group.kept) {
       write_file(path_of(group, ".cpp"), group.text);  // a later run finds that it is wanted
@@ -228,7 +229,8 @@ bool PrecompiledHeaders::pays(const Group& group) const {
   if (fs::space(folder_, unknown).available < kRoom || unknown) return false;
   const auto failed = fs::last_write_time(path_of(group, ".failed"), unknown);
   if (!unknown && fs::file_time_type::clock::now() - failed < kFailedFor) return false;
-  return is_edited_ || group.files > workers_ || is_there(path_of(group, ".cpp"));
+  return group.is_bundled || is_edited_ || group.files > workers_ ||
+         is_there(path_of(group, ".cpp"));
 }
 
 std::optional<PrecompiledHeaders::Kept> PrecompiledHeaders::make(const Group& group) const {

@@ -4,7 +4,8 @@
 // bundled headers all that include one of them (leading_headers.h), share one precompiled header:
 // the parse of just those lines, with the same arguments but for the project's own folders. It is
 // made where more files of a run begin so than there are workers, where an earlier run wanted it
-// too, or for an editor, and used as long as every header in it has its content. What a file says
+// too, for an editor, or of the bundled headers, which costs little more than one parse of them,
+// and used as long as every header in it has its content. What a file says
 // is the same with it and without.
 //
 // In the folder: KEY.cpp, the lines; KEY-HASH.pch, named by its own content; KEY.headers, which

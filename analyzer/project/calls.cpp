@@ -166,8 +166,7 @@ static std::string plain_name(const std::string& function) {
   return last == path.npos ? path : path.substr(last + 2);
 }
 
-// What stands before that: "NetImpl" of "nets::NetImpl::forward/1".
-static std::string scope_name(const std::string& function) {
+std::string scope_name(const std::string& function) {
   const size_t last = function.rfind("::");
   return last == function.npos ? "" : plain_name(function.substr(0, last));
 }

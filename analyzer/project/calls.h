@@ -20,4 +20,7 @@ void join_calls(std::vector<SourceFacts>& all, size_t judged);
 // binds them, or what they read an untyped pointer as.
 std::set<std::string> unseen_functions(const std::vector<SourceFacts>& all);
 
+// The class or namespace that a function stands in: "NetImpl" of "nets::NetImpl::forward/1".
+std::string scope_name(const std::string& function);
+
 }  // namespace dtypecheck::analyzer

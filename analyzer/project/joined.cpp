@@ -16,12 +16,6 @@ namespace {
 
 constexpr size_t kMaxSources = 12;  // that are read before a file
 
-// So many characters of their paths are the same.
-size_t nearness(const std::string& a, const std::string& b) {
-  const auto end = std::mismatch(a.begin(), a.end(), b.begin(), b.end()).first;
-  return static_cast<size_t>(end - a.begin());
-}
-
 class Index {
  public:
   explicit Index(const std::vector<SourceFacts>& all) : all_(all) {
@@ -101,7 +95,7 @@ static bool runs_modules(const SourceFacts& facts) {
   return facts.casts_modules || !facts.module_functions.empty() || !facts.layer_inputs.empty();
 }
 
-std::vector<Joined> sources_to_join(const std::vector<SourceFacts>& all) {
+std::vector<Joined> sources_to_join(const std::vector<SourceFacts>& all, size_t judged) {
   const Index index(all);
   std::map<size_t, std::set<size_t>> below;
   std::set<size_t> called;
@@ -117,8 +111,8 @@ std::vector<Joined> sources_to_join(const std::vector<SourceFacts>& all) {
   }
   std::vector<Joined> joined;
   for (const auto& [file, sources] : below) {
-    if (sources.empty() || called.contains(file) || !index.names_other_dtype(file, sources))
-      continue;
+    const bool is_wanted = file < judged && !sources.empty() && !called.contains(file);
+    if (!is_wanted || !index.names_other_dtype(file, sources)) continue;
     joined.push_back({file, {}});
     std::set<std::string> known(all[file].internal.begin(), all[file].internal.end());
     for (const size_t source : sources) {

@@ -17,7 +17,8 @@ struct Joined {
   std::vector<std::string> sources;  // that define what it calls
   std::string text;                  // that includes these
 };
-std::vector<Joined> sources_to_join(const std::vector<SourceFacts>& all);
+// Of the first `judged` of them; the others are their neighbours.
+std::vector<Joined> sources_to_join(const std::vector<SourceFacts>& all, size_t judged);
 
 // Takes the ops that the file was seen to make with its sources; nothing where they do not fit
 // together.

@@ -169,6 +169,11 @@ void for_each_file(const fs::path& root, size_t most_entries,
   }
 }
 
+size_t nearness(const std::string& a, const std::string& b) {
+  const auto end = std::mismatch(a.begin(), a.end(), b.begin(), b.end()).first;
+  return static_cast<size_t>(end - a.begin());
+}
+
 bool is_skipped_folder(const fs::path& folder) {
   const std::string name = folder.filename().string();
   return (name.size() > 1 && name.starts_with(".")) || name == "build" || name == "node_modules" ||

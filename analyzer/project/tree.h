@@ -46,6 +46,9 @@ void for_each_file(const std::filesystem::path& root, size_t most_entries,
                    const std::function<bool(const std::filesystem::path& folder)>& skips,
                    const std::function<bool(const std::filesystem::path& file)>& each);
 
+// So many characters of their paths are the same.
+size_t nearness(const std::string& a, const std::string& b);
+
 // Completes the facts of a file with what the code around it says, read where a check asks for it.
 void look_around(SourceFacts& facts);
 

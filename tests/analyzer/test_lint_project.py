@@ -312,6 +312,20 @@ class AcrossFiles(tool.SharedCacheTest):
             (self.work / file).unlink()
         self.assertEqual(self.findings(), [("one/net.cpp", 4, "error", "mixed-operands")])
 
+    def test_a_program_beside_one_whose_model_has_its_name(self):
+        """What the other one does with its own model is not looked up; one that includes the first one's header is a part of it."""
+        for of_model, found in (('"net.h"', []), ('"../one/net.h"', [("one/net.cpp", 4, "error", "mixed-operands")])):
+            self.model()
+            for file in ("net.h", "net.cpp"):
+                for folder in ("one", "two"):
+                    self.write(f"{folder}/{file}", (self.work / file).read_text())
+                (self.work / file).unlink()
+            (self.work / "main.cpp").unlink()
+            self.write("two/cast.cpp", f"#include {of_model}\nvoid cast(Net net) {{ net->to(torch::kHalf); }}\n")
+            self.write("one/main.cpp", '#include "net.h"\nvoid cast(Net net);\nint main() {\n  Net net;\n  cast(net);\n'
+                                       "  net->forward(torch::ones({2, 4}));\n}\n")
+            self.assertEqual(self.findings("one/main.cpp"), found)
+
     def test_files_that_cannot_be_read_as_one(self):
         """A helper of one name each is no reason; a macro that one leaves behind is: what the call gives is judged at the call."""
         self.model(given="torch::ones({2, 4}, torch::kDouble)")

@@ -68,24 +68,33 @@ class PrecompiledHeaders(tool.ToolTest):
         return whole
 
     def test_it_is_made_where_more_files_begin_alike_than_there_are_workers(self):
+        torch = self.other_torch().parent
         for name in "abc":
             self.write(f"{name}.cpp", FILE.replace("scale", "scale_" + name))
-        whole = self.lint("--no-cache", ".")
+        whole = self.lint("--no-cache", ".", torch=torch)
         self.assertEqual(len(whole), 6)
         self.assertEqual(self.pchs(), [])
-        self.assertEqual(self.lint("."), whole)
+        self.assertEqual(self.lint(".", torch=torch), whole)
         (pch,) = self.pchs()
         self.assertEqual(pch.stat().st_mode & 0o777, 0o600)
         self.assertEqual(list((self.cache / "pch").glob("*.draft")), [])
         self.forget_findings()
-        self.assertTrue(self.is_used(lambda: self.assertEqual(self.lint("."), whole)))
+        self.assertTrue(self.is_used(lambda: self.assertEqual(self.lint(".", torch=torch), whole)))
 
     def test_one_file_alone_pays_the_second_time(self):
+        torch = self.other_torch().parent
         self.write("a.cpp", FILE)
-        first = self.lint("a.cpp")
+        first = self.lint("a.cpp", torch=torch)
         self.assertEqual(self.pchs(), [])
         self.write("a.cpp", FILE + "\n// changed\n")
-        self.assertEqual(self.lint("a.cpp"), first)
+        self.assertEqual(self.lint("a.cpp", torch=torch), first)
+        self.assertEqual(len(self.pchs()), 1)
+
+    def test_the_bundled_headers_pay_at_once(self):
+        self.write("a.cpp", FILE)
+        whole = self.lint("--no-cache", "a.cpp")
+        self.assertEqual(self.pchs(), [])
+        self.assertEqual(self.lint("a.cpp"), whole)
         self.assertEqual(len(self.pchs()), 1)
 
     def test_checks_see_the_same(self):
