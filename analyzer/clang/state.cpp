@@ -318,6 +318,18 @@ void State::forget(std::map<std::string, Memory>& under, const std::string& vari
 }
 void State::forget(const std::string& variable) { forget(under_, variable); }
 
+// Of each the dtypes are those that it had before one of them was mixed.
+void State::mix(const std::vector<std::pair<int, int>>& pairs) {
+  std::vector<Node> others;
+  for (const auto& [symbol, other] : pairs) others.push_back(std::as_const(*this).node(other));
+  for (size_t i = 0; i < pairs.size(); ++i) {
+    Node& mixed = node(pairs[i].first);
+    mixed.is_mixed = true;
+    mixed.dtypes |= others[i].dtypes;
+    mixed.looked_at = mixed.looked_at || others[i].looked_at;
+  }
+}
+
 // A field that only one way wrote still holds on the other what it held before.
 void State::mix_fields_of_one_way(const State& way, const State& other) {
   for (const auto& [key, symbol] : way.symbols_) {
@@ -355,6 +367,7 @@ State State::join_present(const State& a, const State& b) {
   joined.symbols_ = a.symbols_;
   joined.entries_ = a.entries_;
   joined.entries_.insert(b.entries_.begin(), b.entries_.end());
+  std::vector<std::pair<int, int>> mixes;
   for (const auto& [key, symbol] : b.symbols_) {
     const auto [at, is_new] = joined.symbols_.try_emplace(key, symbol);
     if (is_new || joined.same(at->second, symbol) || b.is_absent(symbol)) continue;
@@ -365,10 +378,9 @@ State State::join_present(const State& a, const State& b) {
     // The variable holds another tensor on each way. It goes on as the first one's symbol, which
     // gets the dtypes of both.
     joined.entries_.erase(key);
-    joined.node(at->second).is_mixed = true;
-    joined.node(at->second).dtypes |= joined.dtypes(symbol);
-    if (joined.looked_at(symbol)) joined.look_at(at->second);
+    mixes.emplace_back(at->second, symbol);
   }
+  joined.mix(mixes);
   joined.mix_fields_of_one_way(a, b);
   joined.mix_fields_of_one_way(b, a);
   joined.entry_module_ = a.entry_module_;

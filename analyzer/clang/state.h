@@ -142,6 +142,7 @@ class State {
   Object parts_of(const Key& from, const Key& to, bool fields_only = false) const;
   void put(const Object& object);
   void join_modules(const State& a, const State& b);
+  void mix(const std::vector<std::pair<int, int>>& pairs);  // with what its variable may hold
   void mix_fields_of_one_way(const State& way, const State& other);
 
   std::map<Key, int> symbols_;
