@@ -125,6 +125,28 @@ class Trial {
   std::vector<size_t> unknown_;  // several dtypes are possible
 };
 
+// Not measured: it looks at them before it calls an op of the tables. Its masks may be Float since
+// LibTorch 2.5 whatever the query is.
+std::optional<OpRefusal> refusal_of_attention(const SourceOp& op) {
+  DtypeSet query;
+  for (const SourceOperand& operand : op.operands) {
+    const auto dtype = operand.dtypes.single();
+    if (operand.name == "attn_mask") {
+      const DtypeSet taken = (query.single() ? query : kFloating) | Dtype::kBool | Dtype::kFloat;
+      if (!operand.dtypes.intersects(taken))
+        return OpRefusal{call_of(op),
+                         "Expected attn_mask dtype to be bool or float or to match query dtype.",
+                         "RuntimeError"};
+    } else if (dtype && query.single() && *query.single() != *dtype) {
+      return OpRefusal{call_of(op), "Expected query, key, and value to have the same dtype.",
+                       "RuntimeError"};
+    } else if (dtype) {
+      query = *dtype;
+    }
+  }
+  return std::nullopt;
+}
+
 }  // namespace
 
 std::optional<OpRefusal> refusal_of(const SourceOp& op, const std::string& libtorch) {
@@ -133,6 +155,7 @@ std::optional<OpRefusal> refusal_of(const SourceOp& op, const std::string& libto
   if (op.op == "one_hot" && given && *given != Dtype::kLong)
     return OpRefusal{call_of(op), "one_hot is only applicable to index tensor of type LongTensor.",
                      "RuntimeError"};
+  if (op.op == "scaled_dot_product_attention") return refusal_of_attention(op);
   Trial trial(op, runtimes_of(libtorch, Contracts::shipped()));
   return trial.can_tell() ? trial.refusal() : std::nullopt;
 }

@@ -90,6 +90,7 @@ constexpr Signature kSignatures[] = {
     {"masked_scatter", "self mask source"},
     {"masked_select", "self mask"},
     {"nll_loss", "self target weight"},
+    {"scaled_dot_product_attention", "query key value attn_mask"},
     {"scatter", "self dim index src"},
     {"scatter_add", "self dim index src"},
     {"take", "self index"},

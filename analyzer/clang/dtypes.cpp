@@ -315,10 +315,33 @@ void Dtypes::assign(const Expr* to, int symbol) {
   if (field != nullptr && registered(field) == Registered::kAsModule) return;
   const int parameter = layer_parameter(stripped(to));
   if (parameter >= 0 && state.dtypes(parameter) == state.dtypes(symbol)) return;
+  // What one parameter of a layer is, the others have to be.
+  const auto dtype = state.dtypes(symbol).single();
   if (parameter >= 0 && module_key(cast<MemberExpr>(stripped(to))->getBase(), key))
-    state.cast_module(key, -1);
+    state.cast_module(key, dtype && kFloating.contains(*dtype) ? symbol : -1);
   else if (key_of(stripped(to), key, source))
     state.bind(key, symbol);
+}
+
+// A field that no source names, so that it goes where the object's fields do.
+static Key class_key(Key object) {
+  constexpr size_t kClass = 62;  // behind the elements of any tuple
+  object.push_back(State::element(kClass));
+  return object;
+}
+
+void Dtypes::set_class(const Key& object, const CXXRecordDecl* record) {
+  const Key key = class_key(object);
+  state.forget_object(key);
+  if (record == nullptr || !record->hasDefinition() || !record->isPolymorphic()) return;
+  const int symbol = make(TensorSource::kOther, kAnyDtype);
+  classes_[symbol] = record;
+  state.bind(key, symbol);
+}
+
+const CXXRecordDecl* Dtypes::class_of(const Key& object) const {
+  const int symbol = state.symbol_at(class_key(object));
+  return symbol < 0 || state.is_mixed(symbol) ? nullptr : classes_.at(symbol);
 }
 
 bool Dtypes::names_module(const Expr* value, Key& key) const {

@@ -61,6 +61,9 @@ class Dtypes {
   void set_alias(const clang::ValueDecl* name, const Key& module) {
     module.empty() ? void(aliases_.erase(name)) : void(aliases_[name] = module);
   }
+  // The class that an object was made of, whatever its pointer's is. Null: not known.
+  void set_class(const Key& object, const clang::CXXRecordDecl* record);
+  const clang::CXXRecordDecl* class_of(const Key& object) const;
   // What stands in a tuple, those inside of it one by one. Empty: not known.
   std::vector<int> elements(const clang::Expr* tuple);
   // std::tuple<Tensor, Tensor> both = x.max(1). False: it holds something else.
@@ -179,6 +182,7 @@ class Dtypes {
   std::map<const clang::Expr*, int> results_;
   std::map<const clang::Expr*, std::vector<int>> tuples_;
   std::map<const clang::ValueDecl*, Key> aliases_;
+  std::map<int, const clang::CXXRecordDecl*> classes_;  // by symbol
   std::map<const clang::ValueDecl*, const clang::Expr*> named_;
   std::optional<std::set<const clang::Decl*>> assigned_;  // of the file
   mutable std::map<const clang::FieldDecl*, Registered> registered_;

@@ -89,8 +89,6 @@ std::string without_arrow(std::string name) {
   return name;
 }
 
-// A cast of a module is one of what it registered of floating numbers, too. -1: to what is not
-// known.
 void ModuleDtypes::cast(const Key& module, int symbol) {
   State& state = dtypes_.state;
   for (const auto& [key, held] : state.fields_of(module)) {
@@ -269,6 +267,7 @@ void ModuleDtypes::set(const Key& module, const Expr* value) {
   if (making && making->given.empty() && is_list(making->record))
     return dtypes_.state.empty_list(module);
   dtypes_.state.cast_module(module, module_of(value));
+  dtypes_.set_class(module, nullptr);
   if (!making || is_torchs_own(making->record) || is_jit(making->record)) return;
   const bool casts = casts_itself(making->record);
   const DtypeSet dtype = dtypes_.default_dtype();

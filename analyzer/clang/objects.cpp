@@ -22,6 +22,11 @@ const CXXConstructorDecl* constructor_for(const CXXRecordDecl* record, size_t ar
   return found;
 }
 
+bool is_or_derives(const CXXRecordDecl* record, const CXXRecordDecl* base) {
+  return record == base || (record != nullptr && record->hasDefinition() && base->hasDefinition() &&
+                            record->isDerivedFrom(base));
+}
+
 }  // namespace
 
 std::optional<Making> making_of(const Expr* expr) {
@@ -44,7 +49,8 @@ std::optional<Making> making_of(const Expr* expr) {
   const CXXRecordDecl* held = held_object(made->getType());
   if (held == nullptr || held == record) return Making{record, made->getConstructor(), given};
   if (given.size() == 1 && stripped(given[0])->getType()->isNullPtrType()) return std::nullopt;
-  if (given.size() == 1 && held_object(given[0]->getType()) == held) return making_of(given[0]);
+  if (given.size() == 1 && is_or_derives(held_object(given[0]->getType()), held))
+    return making_of(given[0]);
   return Making{held, constructor_for(held, given.size()), given};
 }
 
@@ -126,6 +132,7 @@ void Walk::initialize_listed(const Key& object, const InitListExpr* list) {
 // False: the constructor, if there is one, is not seen.
 bool Walk::construct(const Key& object, const Expr* value) {
   const auto making = making_of(value);
+  if (making) dtypes_.set_class(object, making->record);
   if (!making || making->constructor == nullptr) return false;
   const auto* body = dyn_cast_or_null<CXXConstructorDecl>(making->constructor->getDefinition());
   const CXXConstructorDecl* constructor = body != nullptr ? body : making->constructor;

@@ -54,13 +54,15 @@ class ModuleDtypes : public WalkPart {
   void give(const clang::CallExpr* call);
   void make(const clang::VarDecl* variable);
   void bind(const clang::ParmVarDecl* parameter, const clang::Expr* argument);
+  // A module, and what it registered of floating numbers, becomes of the dtype that the symbol has.
+  // -1: of one that is not known.
+  void cast(const Key& module, int symbol);
   // A variable or field holds the module that an expression names, or makes: of what its
   // constructor casts that says the dtype.
   void set(const Key& module, const clang::Expr* value);
 
  private:
   void cast(const clang::CallExpr* call);
-  void cast(const Key& module, int symbol);
   void add(const clang::CallExpr* call);
   int module_of(const clang::Expr* expr);
   bool casts_itself(const clang::CXXRecordDecl* record);

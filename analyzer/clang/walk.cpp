@@ -309,6 +309,8 @@ void Walk::range_for(const CXXForRangeStmt* stmt) {
   if (const auto examples = datasets_.examples_of(stmt->getRangeInit());
       variable != nullptr && examples)
     datasets_.bind_each(variable, *examples);
+  if (variable != nullptr && each_parameter(variable, stmt->getRangeInit()))
+    return do_once(stmt->getBody());
   const auto* range = dyn_cast<DeclRefExpr>(stripped(stmt->getRangeInit()));
   const auto list = range == nullptr ? lists_.end() : lists_.find(range->getDecl());
   if (variable == nullptr || list == lists_.end()) {
@@ -326,6 +328,36 @@ void Walk::range_for(const CXXForRangeStmt* stmt) {
   }
   // Else a later join would mix the last of them with what the variable held on another way.
   if (!tensors.empty()) dtypes_.bind(variable, dtypes_.make(TensorSource::kOther, kAnyDtype));
+}
+
+// for (auto& p : net->parameters()), and of named_parameters(): a module has some.
+bool Walk::each_parameter(const VarDecl* variable, const Expr* range) {
+  const auto member = member_call(stripped(range));
+  Key module;
+  if (!member || (member->name != "parameters" && member->name != "named_parameters") ||
+      !is_module(member->base->getType()) || !dtypes_.module_key(member->base, module))
+    return false;
+  parameters_of_[variable] = module;
+  const bool is_one = !dtypes_.state.has_cast_part(module);
+  const int symbol = is_one ? dtypes_.module(member->base) : -1;
+  if (symbol >= 0 && is_tensor(variable->getType())) dtypes_.bind(variable, symbol);
+  return true;
+}
+
+// p.set_data(x), and pair.value().set_data(x): p becomes what x is, and a module what each of its
+// parameters does.
+void Walk::set_data(const CallExpr* call) {
+  const auto member = member_call(call);
+  if (!member || member->name != "set_data" || call->getNumArgs() != 1) return;
+  const int symbol = dtypes_.tensor(call->getArg(0));
+  const Expr* written = stripped(member->base);
+  if (const auto held = member_call(written); held && held->name == "value")
+    written = stripped(held->base);
+  const auto* name = dyn_cast<DeclRefExpr>(written);
+  const auto of_module =
+      name == nullptr ? parameters_of_.end() : parameters_of_.find(name->getDecl());
+  if (of_module == parameters_of_.end()) return dtypes_.assign(member->base, symbol);
+  modules_.cast(of_module->second, dtypes_.state.dtypes(symbol).single() ? symbol : -1);
 }
 
 void Walk::do_once(const Stmt* body) {
@@ -660,9 +692,27 @@ static bool calls_other_object(const CallExpr* call, const Dtypes& dtypes, Key& 
   return true;
 }
 
+// The function that a call ends in; a virtual one by the class that the object was made of.
+const FunctionDecl* Walk::called(const CallExpr* call) const {
+  const FunctionDecl* callee = called_by(call);
+  const auto* method = dyn_cast_or_null<CXXMethodDecl>(callee);
+  const auto* written = dyn_cast<MemberExpr>(call->getCallee()->IgnoreParenImpCasts());
+  const bool is_open =
+      method != nullptr && method->isVirtual() && (written == nullptr || !written->hasQualifier());
+  if (!is_open) return callee;
+  const Expr* object = module_that_runs(call);
+  if (const auto member = member_call(call); object == nullptr && member) object = member->base;
+  Key key;
+  if (object == nullptr || !dtypes_.module_key(object, key)) return callee;
+  const CXXRecordDecl* made = dtypes_.class_of(key);
+  const CXXMethodDecl* own =
+      made == nullptr ? nullptr : method->getCorrespondingMethodInClass(made, true);
+  return own == nullptr ? callee : own;
+}
+
 // A function of the same file, in the state of this call.
 bool Walk::walk_through(const CallExpr* call) {
-  const FunctionDecl* callee = called_by(call);
+  const FunctionDecl* callee = called(call);
   const FunctionDecl* body = callee == nullptr ? nullptr : callee->getDefinition();
   if (body == nullptr || !body->hasBody() || !at_.is_ours(body->getLocation())) return false;
   if (at_.is_too_deep(body)) return false;
@@ -781,10 +831,34 @@ void Walk::list_changed(const CallExpr* call) {
 }
 
 // set_autocast_enabled(at::kCPU, false) ends a region; of a switch that is not known it goes on.
-static bool opens_autocast(const CallExpr* call, const ASTContext& context) {
+// What asks, sets the dtype or the cache does neither.
+static bool is_in_autocast(const CallExpr* call, bool is_in, const ASTContext& context) {
+  const FunctionDecl* callee = call->getDirectCallee();
+  const llvm::StringRef name = called_name(call);
+  const bool is_torchs = callee != nullptr && is_libtorchs(callee) &&
+                         llvm::StringRef(callee->getQualifiedNameAsString()).contains("autocast");
+  if (!is_torchs) return is_in || name.contains("autocast");
   bool is_on = true;
-  if (!called_name(call).starts_with("set_autocast") || call->getNumArgs() == 0) return true;
-  return !is_constant(call->getArg(call->getNumArgs() - 1), context, is_on) || is_on;
+  if (!name.starts_with("set_") || !name.ends_with("enabled") || name.contains("cache"))
+    return is_in;
+  return call->getNumArgs() == 0 ||
+         !is_constant(call->getArg(call->getNumArgs() - 1), context, is_on) || is_on;
+}
+
+static bool is_given_tensors(const CallExpr* call) {
+  const auto is_one = [](const Expr* one) {
+    return is_tensor(one->getType()) || is_tensor(stripped(one)->getType()) ||
+           is_tensor_list(one->getType()) || is_module_or_holder(one->getType());
+  };
+  const auto member = member_call(call);
+  return (member && is_one(member->base)) || llvm::any_of(call->arguments(), is_one);
+}
+
+// What an op gives inside a region: autocast casts neither integers nor Double, and of the others
+// its device says whether it does.
+static DtypeSet under_autocast(DtypeSet plain) {
+  const bool is_kept = plain.single() && !plain.intersects(kCastByAutocast);
+  return is_kept ? plain : plain.within(kCastByAutocast) ? kCastByAutocast : kAnyDtype;
 }
 
 void Walk::call(const CallExpr* call) {
@@ -793,28 +867,30 @@ void Walk::call(const CallExpr* call) {
     if (const auto* inner = dyn_cast_or_null<Expr>(child)) expr(inner);
   }
   if (const auto* launch = dyn_cast<CUDAKernelCallExpr>(call)) expr(launch->getConfig());
-  if (called_name(call).contains("autocast")) at_.autocast = opens_autocast(call, context_);
+  at_.autocast = is_in_autocast(call, at_.autocast, context_);
   if (called_name(call) == "set_default_dtype")
     dtypes_.set_default(default_dtype_of(call, context_));
   at_.tell(&Watcher::call, call);
   list_changed(call);
   modules_.call(call);
-  if (const auto member = member_call(call); member && member->name == "set_data")
-    dtypes_.assign(member->base, dtypes_.make(TensorSource::kOther, kAnyDtype));
+  set_data(call);
   layers_.call(call);
   const auto* op = dyn_cast<CXXOperatorCallExpr>(call);
   if (op != nullptr && op->getOperator() == OO_Equal && op->getNumArgs() == 2) return assign(op);
   if (!walk_through(call) && !check_of_tensor_args(dtypes_, call)) {
     modules_.give(call);
-    at_.tell(&Watcher::want_body, called_by(call));
+    at_.tell(&Watcher::want_body, called(call));
     at_.tell(&Watcher::call_unseen, call);
     trust_opaque_check(call);
   }
   const auto* callee = dyn_cast_or_null<FunctionDecl>(call->getCalleeDecl());
   if (callee != nullptr && callee->isNoReturn()) dtypes_.state.dead = true;
-  // What a region's ops give depends on what it casts.
-  const bool is_op = is_tensor(call->getType()) && !dtypes_.names_dtype(call);
-  if (at_.autocast && is_op) dtypes_.remember(call, dtypes_.make(TensorSource::kOther, kAnyDtype));
+  if (!at_.autocast || !is_tensor(call->getType()) || !is_given_tensors(call) ||
+      dtypes_.names_dtype(call))
+    return;
+  const DtypeSet plain = dtypes_.state.dtypes(dtypes_.tensor(call));
+  const DtypeSet given = under_autocast(plain);
+  if (given != plain) dtypes_.remember(call, dtypes_.make(TensorSource::kOther, given));
 }
 
 }  // namespace dtypecheck::analyzer

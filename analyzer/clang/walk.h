@@ -84,6 +84,8 @@ class Walk {
   void add_dispatch(clang::SourceLocation begin, const TensorFact& tensor, DtypeSet cases);
   void loop(const clang::Stmt* body, const clang::Expr* condition, const clang::Stmt* step);
   void range_for(const clang::CXXForRangeStmt* stmt);
+  bool each_parameter(const clang::VarDecl* variable, const clang::Expr* range);
+  void set_data(const clang::CallExpr* call);
   void do_once(const clang::Stmt* body);
   void do_while(const clang::DoStmt* stmt);
   void switch_over(const clang::SwitchStmt* stmt);
@@ -97,6 +99,7 @@ class Walk {
   void conditional(const clang::ConditionalOperator* expr);
   void lambda_in_place(const clang::LambdaExpr* lambda);
   bool call_lambda(const clang::CallExpr* call);
+  const clang::FunctionDecl* called(const clang::CallExpr* call) const;
   bool walk_through(const clang::CallExpr* call);
   void assign(const clang::CXXOperatorCallExpr* assignment);
   void assign(const clang::BinaryOperator* assignment);
@@ -128,6 +131,7 @@ class Walk {
   Datasets datasets_;
   std::vector<Call> calls_;
   std::map<const clang::Decl*, std::vector<int>> lists_;  // initializer lists of tensors
+  std::map<const clang::Decl*, Key> parameters_of_;  // the module, by what stands for each of them
   std::map<const clang::VarDecl*, const clang::LambdaExpr*> lambdas_;
   const clang::Stmt* lambda_body_ = nullptr;  // that a call is about to run
   size_t lambda_depth_ = 0;

@@ -53,6 +53,19 @@ SourceOp without_assumption(SourceOp op) {
   return op;
 }
 
+// Inside a region of autocast, which casts of floating operands but Double some or all; of modules
+// whose dtype another file says nothing is known there.
+SourceOp as_under_autocast(SourceOp op) {
+  for (SourceOperand& operand : op.operands) {
+    if (operand.is_assumed)
+      operand.dtypes = kFloating | kComplex;
+    else if (operand.dtypes.intersects(kCastByAutocast))
+      operand.dtypes |= kCastByAutocast;
+    operand.is_assumed = false;
+  }
+  return op;
+}
+
 // The variables that an expression below `stmt` may name, in the order of their declarations.
 // False: it stands elsewhere.
 bool visible_at(const Stmt* stmt, const Expr* at, std::vector<const VarDecl*>& variables) {
@@ -90,7 +103,7 @@ class Ops : public Watcher {
  private:
   void op_of(const CallExpr* call) {
     const auto* callee = dyn_cast_or_null<FunctionDecl>(call->getCalleeDecl());
-    if (at_.autocast || callee == nullptr) return;
+    if (callee == nullptr) return;
     const bool is_operator = isa<CXXOperatorCallExpr>(call);
     if (!is_operator) {
       const auto member = member_call(call);
@@ -136,7 +149,8 @@ class Ops : public Watcher {
   }
 
   void add_op(SourceOp op) {
-    if (at_.autocast || op.operands.empty() || !is_of_interest(op)) return;
+    if (op.operands.empty() || !is_of_interest(op)) return;
+    if (at_.autocast && !refusal_of(as_under_autocast(op))) return;
     for (SourceOperand& operand : op.operands) {
       say_options(op, operand);
       if (operand.made.line == op.place.line) operand.made = {};

@@ -12,6 +12,9 @@ namespace dtypecheck::analyzer {
 
 class Watcher;
 
+// What autocast casts, to one of these.
+constexpr DtypeSet kCastByAutocast = DtypeSet(Dtype::kHalf) | Dtype::kBFloat16 | Dtype::kFloat;
+
 struct Whereabouts {
   static constexpr size_t kMaxCallDepth = 8;
 

@@ -28,6 +28,13 @@ int64_t multiply_integers(Iterator begin, Iterator end);
 namespace at::autocast {
 bool is_autocast_enabled(c10::DeviceType device);
 void set_autocast_enabled(c10::DeviceType device, bool on);
+bool is_enabled();
+bool is_cpu_enabled();
+void set_enabled(bool on);
+void set_cpu_enabled(bool on);
+c10::ScalarType get_autocast_dtype(c10::DeviceType device);
+void set_autocast_gpu_dtype(c10::ScalarType dtype);
+void set_autocast_cpu_dtype(c10::ScalarType dtype);
 void set_autocast_dtype(c10::DeviceType device, c10::ScalarType dtype);
 void set_autocast_cache_enabled(bool on);
 void clear_cache();
