@@ -127,13 +127,14 @@ static std::string known_again(const Expr* condition, const ASTContext& context)
       names += mark_of(member->getMemberDecl());
     const auto* binary = dyn_cast<BinaryOperator>(one);
     const auto* unary = dyn_cast<UnaryOperator>(one);
-    const bool asks = binary != nullptr ? binary->isComparisonOp() || binary->isLogicalOp()
-                      : unary != nullptr
-                          ? unary->getOpcode() == UO_LNot || unary->getOpcode() == UO_Minus
-                          : isa<DeclRefExpr>(one) || isa<MemberExpr>(one) || isa<ParenExpr>(one) ||
-                                isa<ImplicitCastExpr>(one) || isa<CXXThisExpr>(one) ||
-                                isa<IntegerLiteral>(one) || isa<CXXBoolLiteralExpr>(one) ||
-                                isa<CXXNullPtrLiteralExpr>(one);
+    const auto* op = dyn_cast<CXXOperatorCallExpr>(one);  // kind == "auto"
+    const bool asks =
+        binary != nullptr  ? binary->isComparisonOp() || binary->isLogicalOp()
+        : unary != nullptr ? unary->getOpcode() == UO_LNot || unary->getOpcode() == UO_Minus
+        : op != nullptr
+            ? op->isComparisonOp()
+            : isa<DeclRefExpr, MemberExpr, ParenExpr, ImplicitCastExpr, CXXThisExpr, IntegerLiteral,
+                  StringLiteral, CXXBoolLiteralExpr, CXXNullPtrLiteralExpr>(one);
     is_plain = is_plain && asks;
   });
   return is_plain && !names.empty() ? text_of(condition, context) + names : "";
@@ -578,14 +579,19 @@ void Walk::expr(const Expr* one) {
   if (assignment != nullptr && assignment->isAssignmentOp()) assign(assignment);
 }
 
-void Walk::assign(const BinaryOperator* assignment) {
-  const Expr* written = stripped(assignment->getLHS());
+// What conditions said of it holds no more.
+void Walk::forget_written(const Expr* written) {
+  written = stripped(written);
   if (const auto* to = dyn_cast<DeclRefExpr>(written)) {
     dtypes_.forget_named(to->getDecl());
     dtypes_.state.forget(mark_of(to->getDecl()));
   } else if (const auto* field = dyn_cast<MemberExpr>(written)) {
     dtypes_.state.forget(mark_of(field->getMemberDecl()));
   }
+}
+
+void Walk::assign(const BinaryOperator* assignment) {
+  forget_written(assignment->getLHS());
   if (assignment->getOpcode() != BO_Assign) return;
   if (holds_dtype(assignment->getType()))
     assign_dtype(assignment->getLHS(), assignment->getRHS());
@@ -790,6 +796,7 @@ void Walk::assign(const CXXOperatorCallExpr* assignment) {
   } else if (holds_dtype(to->getType())) {
     assign_dtype(to, value);
   } else {
+    forget_written(to);
     assign_object(to, value);
   }
 }

@@ -101,6 +101,7 @@ class Walk {
   bool call_lambda(const clang::CallExpr* call);
   const clang::FunctionDecl* called(const clang::CallExpr* call) const;
   bool walk_through(const clang::CallExpr* call);
+  void forget_written(const clang::Expr* written);
   void assign(const clang::CXXOperatorCallExpr* assignment);
   void assign(const clang::BinaryOperator* assignment);
   void name_object(const clang::VarDecl* name, const clang::Expr* value);
