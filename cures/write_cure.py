@@ -536,7 +536,12 @@ def open_autocast(site, last=None):
 
 
 def leave_autocast(site, last=None):
-    """The statement, or those up to the last, in a region where autocast is off, with its tensors in Float."""
+    """The statement, or those up to the last, in a region where autocast is off, with its tensors in Float; what a module is
+    given in the dtype of that."""
+    call = site.module_call()
+    given = site.module_argument(call) if call is not None and last is None else None
+    if given is not None and is_name(given):
+        return [[*way, *site.casts(given)[0]] for way in autocast_off(site)]
     block = next(b for b in blocks(site.source.tree) if site.statement in b)
     statements = block[block.index(site.statement):block.index(last or site.statement) + 1]
     read = {id(n): n for statement in statements for node in head_nodes(statement)
@@ -1246,7 +1251,28 @@ def astype(site):
     return [[site.source.replaced(dtype, site.in_kind_of(dtype, text))]]
 
 
-REWRITES = {"clipped": clipped, "astype": astype, "autocast left": leave_autocast, "autocast off": autocast_off, "lowest": lowest, "constructor": constructor, "not in place": not_in_place, "floating alone": floating_alone, "floats alone": floats_alone, "floor": floor, "whole numbers": whole_numbers, "^": exclusive_or, "~": invert,
+def copied_back(site):
+    """p.copy_(weight), behind the step that goes to weight = p.float(), or to weight = p and weight = weight.float()."""
+    step = only([n for n in calls_in(head_nodes(site.statement)) if isinstance(n.func, ast.Attribute) and n.func.attr.endswith("_")
+                 and is_name(n.func.value)], "the step")
+    copy = source = dotted(step.func.value)
+    bound = [n for n in ast.walk(site.scope_of(site.statement)) if isinstance(n, ast.Assign) and n.lineno < site.statement.lineno
+             and copy in map(dotted, n.targets)]
+    for node in sorted(bound, key=lambda n: -n.lineno):
+        source = dotted(tensor_of_casts(node.value)) if source == copy else source
+    if source == copy or "()" in source:
+        raise Unplaced(f"what {copy} is a copy of is not in the function")
+    return [[site.source.new_line(site.statement.end_lineno, site.source.indent_of(site.statement.lineno - 1), f"{source}.copy_({copy})")]]
+
+
+def tensor_of_casts(node):
+    """p of p.detach().float()."""
+    while isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+        node = node.func.value
+    return node
+
+
+REWRITES = {"copied back": copied_back, "clipped": clipped, "astype": astype, "autocast left": leave_autocast, "autocast off": autocast_off, "lowest": lowest, "constructor": constructor, "not in place": not_in_place, "floating alone": floating_alone, "floats alone": floats_alone, "floor": floor, "whole numbers": whole_numbers, "^": exclusive_or, "~": invert,
             "number": fit_number, "epsilon": fit_epsilon, "gradient": cast_gradient, "gradient read": cast_gradient_read,
             "numpy": cast_for_numpy, "requires_grad_": cast_before_requires_grad, "inverted": cast_inverted,
             "arguments": cast_arguments, "scaler": without_scaler, "dtype": dtype_argument, "dtype given": dtype_given, "dtype named": dtype_named, "no dtype": without_dtype,

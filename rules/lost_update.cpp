@@ -1,9 +1,10 @@
 // Finds: BFloat16 or Half parameters stepped in place by arithmetic, or written back from a Float
 // copy that is made anew in each step; with neither Float masters nor stochastic rounding nor
-// compensation.
+// compensation. A step that goes to such a copy which nothing reads.
 // Misses: Float copies in the only step of a run, for masters are made in the first step, too.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <map>
 #include <set>
 
@@ -82,6 +83,43 @@ const Operand* written_back(const RunIndex& index, const OpCall& call) {
   return is_of_each_step ? &parameter : nullptr;
 }
 
+bool is_read_after(const RunIndex& index, const OpCall& made, const OpCall& call) {
+  const auto readers = index.consumers(made);
+  return std::any_of(readers.begin(), readers.end(), [&](OpCallId id) { return id > call.id; });
+}
+
+// By whatever way: numbers that are rounded at random go through integers.
+bool writes_low_parameter(const OpCall& call) {
+  return call.site.phase == Phase::kOptimizer &&
+         std::any_of(call.operands.begin(), call.operands.end(), [](const Operand& operand) {
+           return operand.is_written && is_low_parameter(operand);
+         });
+}
+
+// The step is written to a Float copy that is made for it, and nothing reads that.
+void check_left_behind(const RunIndex& index, const OpCall& call, Findings& out) {
+  if (call.site.phase != Phase::kOptimizer || call.operands.empty()) return;
+  const Operand& written = call.operands.front();
+  const bool is_step =
+      written.is_written && is_own(written) && written.dtypes == DtypeSet(Dtype::kFloat);
+  const OpCall* cast = is_step ? cast_of_parameter(index, written) : nullptr;
+  if (cast == nullptr || cast->count < call.count || !is_users_own(call.site) ||
+      is_read_after(index, *cast, call) || is_read_after(index, call, call))
+    return;
+  const Dtype dtype = *cast->operands.front().dtypes.single();
+  const std::string message = fmt::format(
+      "the step of {} parameters goes to a copy in Float that nothing reads, and they do not move",
+      dtype_name(dtype));
+  out.add(call, message, [&] {
+    return Details{
+        .odd = written.name,
+        .why = fmt::format("the copy is made{} for each step, and no op copies it back",
+                           at_place(cast->site)),
+        .cures = {CureProposer(index, out.options())
+                      .rewrite(call, dtype, "copied back", "copy it back to the parameter")}};
+  });
+}
+
 std::string message(const RunIndex& index, Dtype dtype, const Stepped& stepped) {
   const std::string& name = stepped.parameter->parameter;
   const std::string among = name.empty() ? "" : fmt::format(", {} among them", name);
@@ -115,16 +153,19 @@ void report(const RunIndex& index, Dtype dtype, const Stepped& stepped, Findings
 
 void check_run(const RunIndex& index, Findings& out) {
   std::map<std::pair<uint32_t, Dtype>, Stepped> stepped;
-  std::set<uint32_t> compensated, randomised;
+  std::set<uint32_t> compensated, randomised, written;
   for (const OpCall& call : index.judged_calls()) {
     if (compensates(index, call)) compensated.insert(call.process);
     if (masks_bits(call)) randomised.insert(call.process);
+    if (writes_low_parameter(call)) written.insert(call.process);
     const Operand* parameter = index.stepped_parameter(call, kLowPrecision);
     if (parameter == nullptr) parameter = written_back(index, call);
     if (parameter == nullptr) continue;
     Stepped& first = stepped[{call.process, *parameter->dtypes.single()}];
     if (is_better(index, call, first)) first = {&call, parameter};
   }
+  for (const OpCall& call : index.judged_calls())
+    if (!written.contains(call.process)) check_left_behind(index, call, out);
   for (const auto& [key, first] : stepped) {
     const bool is_copied = index.has(*first.first, ops::kOverwrites);
     if (is_copied && randomised.contains(key.first)) continue;

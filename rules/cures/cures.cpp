@@ -171,8 +171,11 @@ std::optional<Cure> CureProposer::cast_for_model(const OpCall& call, const Opera
   const std::string model = root_module(call.site.module);
   const OpCall* origin = index_.run().call(operand.origin);
   const bool is_attribute = origin != nullptr && origin->site.line.function.ends_with("__init__");
+  // A library casts its time steps to what the sample has.
+  const bool follows_input =
+      origin != nullptr && origin->site.inner.known() && index_.has(*origin, ops::kCast);
   if (!call.site.caller.known() || is_in_cpp(call) || !operand.is_floating() || is_attribute ||
-      !is_from_outside(call, operand, model))
+      !(is_from_outside(call, operand, model) || follows_input))
     return std::nullopt;
   Cure cure = cure_of(CureKind::kCastModuleInput, call, model, dtype);
   cure.where = call.site.caller;
@@ -298,6 +301,10 @@ std::vector<Cure> CureProposer::compute_in_float(const OpCall& call) const {
   // What is beyond the dtype's end is so again where it is cast back.
   if (call.first_inf() != nullptr) std::reverse(all.begin(), all.end());
   if (is_here) all = raise_before(call, std::move(all));
+  const bool is_lowered = std::any_of(operands.begin(), operands.end(), [](const Operand& operand) {
+    return is_parameter(operand) && operand.dtypes == DtypeSet(Dtype::kFloat);
+  });
+  if (auto cure = is_lowered ? leave_autocast(call) : std::nullopt) all.push_back(*std::move(cure));
   const std::string root = root_module(call.site.module);
   const OpCall* reader = nullptr;
   const Operand* parameter = nullptr;

@@ -48,6 +48,7 @@ class MixCures {
     of_gradient();
     add_region_again();
     if (source_.promotion != nullptr) at_promotion();
+    at_promotion_of_input();
     at_last_promotion();
     of_changed_parameter();
     of_parameter_in_double();
@@ -402,6 +403,19 @@ class MixCures {
       if (rest != nullptr && rest->dtypes == DtypeSet(wanted))
         add(propose_.ask_otherwise(promotion, *rest));
     }
+  }
+
+  // A weight in the dtype of its model meets what a line before promoted, as one that computes a
+  // norm in Float.
+  void at_promotion_of_input() {
+    if (!mix_.odd.is_parameter() || mix_.odd.is_computed || mix_.odd.parameter.empty() ||
+        mix_.other.is_parameter() || !is_models_dtype(mix_.odd))
+      return;
+    const Provenance input = index_.provenance().of(call_, *mix_.other.operand);
+    if (input.promotion == nullptr || input.parameter != nullptr) return;
+    const Operand& raised_by = *input.promoted_by;
+    if (is_users_own(input.promotion->site) && !is_parameter(raised_by))
+      add(propose_.cast_operand(*input.promotion, raised_by, mix_.odd.dtype, noun_of(raised_by)));
   }
 
   // More than one tensor of the line raises what it computes: "low + (high - low) * x". That is

@@ -721,6 +721,20 @@ def main(args):
         self.refuse("no edit is known", "a = Accelerator()\n", 1, "setting", operand="--mixed_precision bf16")
         self.refuse("says so already", "a = A(m='b')\n", 1, "setting", operand="A(m='b')")
 
+    def test_a_step_that_goes_to_a_copy(self):
+        for made in ("weight = p.data.float()", "weight = p\n  if low:\n    weight = weight.float()"):
+            text = f"import torch\ndef step(p, update):\n  {made}\n  weight.add_(-update)\n  return p\n"
+            way, = self.ways(text, text.count("\n") - 1, "rewrite", op="add_", operand="copied back", arguments=["self", "other"])
+            source = "p.data" if "data" in made else "p"
+            self.assertEqual(way, text.replace("(-update)\n", f"(-update)\n  {source}.copy_(weight)\n"))
+        self.refuse("what weight is a copy of", "import torch\nweight.add_(-update)\n", 2, "rewrite", op="add_", operand="copied back")
+
+    def test_a_region_left_by_a_model(self):
+        text = "import torch\nclass Pipe:\n  def encode(self, x):\n    z = self.vae.encode(x).mode() * self.vae.config.scale\n    return z\n"
+        given = dict(op="conv2d", operand="autocast left", arguments=["input", "weight"], module="vae.encoder.conv", module_class="Conv2d")
+        way = self.ways(text, 4, "rewrite", meets_parameter=True, **given)[-1]
+        self.assertIn('    with torch.autocast("cpu", enabled=False):\n        z = self.vae.encode(x.to(self.vae.dtype)).mode()', way)
+
     def test_rewrites(self):
         for how, op, before, after, more in (
                 ("not in place", "sqrt_", "self.n.sqrt_()", "self.n = self.n.sqrt()", {}),
