@@ -408,7 +408,8 @@ int Candidates::rank_of(const Node& node, const Finding& goal, const Candidate& 
   constexpr int kHarms = 0, kEdit = 1, kSetting = 2, kFloatSetting = 4, kFloatModel = 5;
   if (candidate.setting != nullptr) {
     if (candidate.setting->dtype == Dtype::kFloat) return kFloatSetting;
-    return loses_steps(goal) && !is_refusal(node.run(), goal) ? kHarms : kSetting;
+    if (is_refusal(node.run(), goal)) return kSetting;
+    return loses_steps(goal) ? kHarms : kLater;
   }
   const Cure& cure = *candidate.parts.front().second;
   const bool is_said = std::any_of(settings_.begin(), settings_.end(), [&](const Setting& its) {

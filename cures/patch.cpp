@@ -55,7 +55,9 @@ std::string why_not(const Cure& cure, const Run& run, const Sources& sources,
                     const std::map<std::string, std::string>& patched) {
   const std::string& file = cure.where.file;
   const OpCall* call = run.call(cure.call);
-  if (!cure.where.known()) return "the line to change is not known";
+  if (!cure.where.known())
+    return is_built ? "the line to change is not known: build the program with -g"
+                    : "the line to change is not known";
   const bool is_python = call == nullptr || !run.process_of(*call).python.empty();
   if (!is_python && !is_built) return kNotBuilt;
   if (is_cell(file)) {

@@ -21,6 +21,7 @@ namespace {
 
 constexpr int kMaxDepth = 5;        // findings that are cured on top of one another
 constexpr size_t kMaxPartials = 2;  // tries that died further on, of which one is built upon
+constexpr int kForSettings = 2;     // tries that are left for settings, which come behind
 constexpr int kMaxFurther = 6;      // runs behind the first proof, for a change of more merit
 
 // In which the loss was lost first, as the program had it; 0: in none.
@@ -179,7 +180,7 @@ class Searcher {
   }
 
   bool is_over() const {
-    return out_.is_interrupted || tried_ >= options_.tries || further_ >= kMaxFurther;
+    return out_.is_interrupted || tried_ + reserved_ >= options_.tries || further_ >= kMaxFurther;
   }
 
   // Nothing is better than what is proven.
@@ -211,10 +212,16 @@ class Searcher {
     for (const Candidate& candidate : known.of(node, goal)) {
       const Cure* first = candidate.parts.empty() ? nullptr : candidate.parts.front().second;
       if (other_numbers.contains(first)) continue;
-      if (is_over() || is_chosen() || partials.size() >= kMaxPartials) break;
+      if (is_over() || is_chosen()) break;
+      if (partials.size() >= kMaxPartials && candidate.setting == nullptr) continue;
       // What is begun well is gone on with before a kind of change that nobody would choose first.
       const int last = std::exchange(rank, candidate.rank);
-      if (last < candidate.rank && candidate.rank >= kLater) go_on();
+      if (last < candidate.rank && candidate.rank >= kLater) {
+        const int before = std::exchange(
+            reserved_, depth == 0 && candidate.setting != nullptr ? kForSettings : reserved_);
+        go_on();
+        reserved_ = before;
+      }
       if (is_over() || is_chosen()) break;
       Attempted tried = attempt(node, goal, candidate);
       if (out_.is_interrupted) return false;
@@ -236,11 +243,15 @@ class Searcher {
     return is_proven;
   }
 
-  // What overrides nothing first, and then what got furthest; none is left behind.
+  // What overrides nothing first, and then what got furthest; none is left behind. Of a program
+  // that came to its end the rules know better which change is begun well.
   bool solve_one(std::vector<Node>& partials, int depth) {
-    std::stable_sort(partials.begin(), partials.end(), [](const Node& a, const Node& b) {
-      return std::tuple(!merit_of(a).overrides, a.trial->steps(), a.run().calls.size()) >
-             std::tuple(!merit_of(b).overrides, b.trial->steps(), b.run().calls.size());
+    std::stable_sort(partials.begin(), partials.end(), [this](const Node& a, const Node& b) {
+      const auto how_far = [this](const Node& one) {
+        return std::tuple(!merit_of(one).overrides, one.trial->steps(),
+                          is_refused_ ? one.run().calls.size() : 0);
+      };
+      return how_far(a) > how_far(b);
     });
     const std::vector<Node> all = std::exchange(partials, {});
     return std::any_of(all.begin(), all.end(), [&](const Node& partial) {
@@ -407,6 +418,7 @@ class Searcher {
   bool is_refused_ = false;              // the recorded run
   std::optional<bool> float_mode_runs_;  // without a change; asked where one breaks it
   int tried_ = 0, further_ = 0;          // runs with a change, and those behind the first proof
+  int reserved_ = 0;                     // of the tries, for settings
   std::set<std::string> given_up_;       // findings
   std::set<std::string> known_;          // changes
 };

@@ -202,6 +202,22 @@ void say_compiled(const Report& report, Lines& out) {
   }
 }
 
+// "trainer: Net::forward+0x1a2" is all that is known of a place in a program without it.
+void say_without_lines(const Report& report, Lines& out) {
+  std::set<std::string> names;
+  for (const Finding& finding : report.findings) {
+    const std::string& place = finding.site.line.function;
+    const size_t end = place.find(": ");
+    const bool is_offset = end != place.npos && place.find("+0x", end) != place.npos;
+    if (!finding.site.line.known() && is_offset) names.insert(place.substr(0, end));
+  }
+  for (const std::string& name : names)
+    out.push_back(printable(
+        fmt::format("{} has no debug information, so that no lines are known: build it with -g, "
+                    "CMake's RelWithDebInfo",
+                    name)));
+}
+
 }  // namespace
 
 Summary summarize(const Report& report) {
@@ -309,6 +325,7 @@ std::vector<std::string> caveats(const Report& report) {
   say_left_out(report, out);
   say_sampled(summarize(report), out);
   say_compiled(report, out);
+  say_without_lines(report, out);
   for (const std::string& remark : report.remarks) out.push_back(printable(remark));
   return out;
 }

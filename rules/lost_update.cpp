@@ -88,6 +88,14 @@ bool is_read_after(const RunIndex& index, const OpCall& made, const OpCall& call
   return std::any_of(readers.begin(), readers.end(), [&](OpCallId id) { return id > call.id; });
 }
 
+// Of all shapes that the line is called with.
+uint64_t times_at(const RunIndex& index, const OpCall& call) {
+  uint64_t times = 0;
+  for (const OpCall& other : index.judged_calls())
+    if (other.op == call.op && other.site.line == call.site.line) times += other.count;
+  return times;
+}
+
 // By whatever way: numbers that are rounded at random go through integers.
 bool writes_low_parameter(const OpCall& call) {
   return call.site.phase == Phase::kOptimizer &&
@@ -103,8 +111,8 @@ void check_left_behind(const RunIndex& index, const OpCall& call, Findings& out)
   const bool is_step =
       written.is_written && is_own(written) && written.dtypes == DtypeSet(Dtype::kFloat);
   const OpCall* cast = is_step ? cast_of_parameter(index, written) : nullptr;
-  if (cast == nullptr || cast->count < call.count || !is_users_own(call.site) ||
-      is_read_after(index, *cast, call) || is_read_after(index, call, call))
+  if (cast == nullptr || !is_users_own(call.site) || is_read_after(index, *cast, call) ||
+      is_read_after(index, call, call) || times_at(index, *cast) < times_at(index, call))
     return;
   const Dtype dtype = *cast->operands.front().dtypes.single();
   const std::string message = fmt::format(

@@ -53,9 +53,9 @@ std::optional<Cure> CureProposer::open_autocast(const OpCall& call, Dtype dtype)
 }
 
 std::optional<Cure> CureProposer::leave_autocast(const OpCall& call) const {
-  const bool is_own = is_users_own(call.site) && call.site.phase == Phase::kForward;
   const auto* region = call.autocast.region_for(call.device_type());
-  if (!is_own || is_in_cpp(call) || region == nullptr) return std::nullopt;
+  if (call.site.phase != Phase::kForward || is_in_cpp(call) || region == nullptr)
+    return std::nullopt;
   const bool is_wide = std::none_of(
       call.operands.begin(), call.operands.end(),
       [](const Operand& operand) { return !(operand.dtypes & kLowPrecision).empty(); });
@@ -66,7 +66,7 @@ std::optional<Cure> CureProposer::leave_autocast(const OpCall& call) const {
 std::optional<Cure> CureProposer::leave_autocast_of(const OpCall& cast) const {
   const OpCall* outer = index_.has(cast, ops::kCast) ? index_.run().call(cast.parent) : nullptr;
   const bool is_autocasts = outer != nullptr && outer->autocast.is_wrapper;
-  return is_autocasts ? leave_autocast(*outer) : std::nullopt;
+  return is_autocasts && is_users_own(outer->site) ? leave_autocast(*outer) : std::nullopt;
 }
 
 std::optional<Cure> CureProposer::move_autocast(const OpCall& call) const {

@@ -409,13 +409,23 @@ class MixCures {
   // norm in Float.
   void at_promotion_of_input() {
     if (!mix_.odd.is_parameter() || mix_.odd.is_computed || mix_.odd.parameter.empty() ||
-        mix_.other.is_parameter() || !is_models_dtype(mix_.odd))
+        mix_.other.is_parameter())
       return;
-    const Provenance input = index_.provenance().of(call_, *mix_.other.operand);
-    if (input.promotion == nullptr || input.parameter != nullptr) return;
-    const Operand& raised_by = *input.promoted_by;
-    if (is_users_own(input.promotion->site) && !is_parameter(raised_by))
-      add(propose_.cast_operand(*input.promotion, raised_by, mix_.odd.dtype, noun_of(raised_by)));
+    std::vector<OpCallId> reached = {mix_.other.operand->origin};
+    for (size_t next = 0; next < reached.size() && next < kMaxFollowed; ++next) {
+      const OpCall* made = index_.run().call(reached[next]);
+      if (made == nullptr || made->result_dtype() != mix_.other.dtype) continue;
+      const bool joins = index_.promotes(*made) && is_users_own(made->site) &&
+                         std::any_of(made->operands.begin(), made->operands.end(), [&](auto& its) {
+                           return its.dtypes == DtypeSet(mix_.odd.dtype) && its.promotes();
+                         });
+      for (const Operand& operand : made->operands) {
+        if (operand.dtypes != DtypeSet(mix_.other.dtype) || is_parameter(operand)) continue;
+        if (joins)
+          return add(propose_.cast_operand(*made, operand, mix_.odd.dtype, noun_of(operand)));
+        reached.push_back(operand.origin);
+      }
+    }
   }
 
   // More than one tensor of the line raises what it computes: "low + (high - low) * x". That is

@@ -51,6 +51,16 @@ TEST_CASE("no line is wider than the terminal, but for names that are") {
   }
 }
 
+TEST_CASE("a program without debug information is said to have none") {
+  const Case made = load_case("half_float_addmm");
+  SourceLine& line = made.report->findings.front().site.line;
+  const auto told = [&] { return fmt::format("{}", fmt::join(caveats(*made.report), "\n")); };
+  line = {.function = "trainer: Net::forward+0x1a2"};
+  CHECK_THAT(told(), Contains("trainer has no debug information"));
+  line = {.file = "net.cpp", .line = 3, .function = "trainer: Net::forward+0x1a2"};
+  CHECK_THAT(told(), !Contains("debug information"));
+}
+
 TEST_CASE("places are links to files that are there") {
   const Case made = load_case("half_float_addmm");
   const std::filesystem::path here = std::filesystem::current_path();
