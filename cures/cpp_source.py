@@ -8,7 +8,7 @@ import os
 import re
 
 from source import Unplaced, decoded, edit_of, read
-from statement import is_op_called
+from statement import FACTORIES, is_op_called
 
 # What is no code: comments and literals, and what is in them.
 NO_CODE = re.compile(rb'//[^\n]*|/\*.*?\*/|R"(\w*)\(.*?\)\1"|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])+\'', re.S)
@@ -122,7 +122,8 @@ class Text:
         return found
 
     def calls(self, line, is_wanted):
-        """The calls of functions and methods that begin on the line, or on one of the three below, and are wanted."""
+        """The calls of functions and methods that begin on the line, or on one of the three below, or on one of the eight above and
+        reach to it, and are wanted."""
         begin = self.begin_of(line)
         named = re.compile(rb"\b[A-Za-z_]\w*\s*(?:<[^<>;(){}]*>)?\s*\(")
         for last in (line, line + 1, line + 3):
@@ -130,7 +131,8 @@ class Text:
             found = [one for one in all_of_them if is_wanted(one)]
             if found:
                 return found
-        return []
+        above = [Call(self, one) for one in named.finditer(self.code, self.begin_of(max(line - 8, 1)), begin)]
+        return [one for one in above if is_wanted(one) and one.end >= begin][-1:]
 
     def class_of(self, name):
         """"Linear" of `torch::nn::Linear fc{nullptr}` or `fc = register_module("fc", nn::Linear(4, 4))`, here or in a header that is
@@ -198,7 +200,10 @@ def operand(text, line, calls, tables):
                 return two[call["arguments"].index(call["operand"])], None
         for found in text.calls(line, lambda one: is_op_called(call["op"], one.path(), tables["names"])):
             tensors = found.tensors()
-            if len(tensors) == len(call["arguments"]) and call["operand"] in call["arguments"]:
+            further = tensors[len(call["arguments"]):]  # what comes behind the tensors of a function may be a number by name
+            is_given = len(tensors) == len(call["arguments"]) or (further and tensors == found.arguments and not found.receiver() and
+                                                                  all(NAME.fullmatch(text.data[b:e]) for b, e in further))
+            if is_given and call["operand"] in call["arguments"]:
                 return tensors[call["arguments"].index(call["operand"])], found
     layer, given = layer_called(text, line, calls)
     if layer is None:
@@ -275,7 +280,7 @@ def cast_operand(text, cure):
 
 
 def cast_result(text, cure):
-    """What a factory makes is made in the dtype; a cast casts to it, or goes where it was that before."""
+    """What a factory makes is made in the dtype; a cast casts to it, or goes where it was that before; what another call gives is cast."""
     op = cure["calls"][0]["op"] if cure["calls"] else ""
     if op in ("_to_copy", "to"):
         return cast_instead(text, cure)
@@ -284,6 +289,8 @@ def cast_result(text, cure):
         raise Unplaced(f"the line has {'several calls' if found else 'no call'} of {op}")
     call = found[0]
     relative, names, constant = names_of_dtype(text, cure, call.name, call)
+    if op not in FACTORIES:
+        return [[text.replaced(call.end + 1, call.end + 1, f".to({dtype})")] for dtype in [*relative, constant]]
     if not call.arguments or call.receiver():
         raise Unplaced(f"{op} is no factory")
     begin, end = call.arguments[-1]
@@ -320,7 +327,35 @@ def without_cast(text, cure, call):
     return [[text.replaced(receiver[1], call.end + 1, "")]] if is_read else []
 
 
-KINDS = {"cast operand": cast_operand, "cast result": cast_result, "cast parameters": cast_instead}
+# What reads the numbers of a tensor, and the types of C++ that are those of dtypes.
+READERS = ("data_ptr", "const_data_ptr", "mutable_data_ptr", "accessor", "packed_accessor32", "packed_accessor64")
+TYPES = {"Float": "float", "Double": "double", "Long": "int64_t", "Int": "int32_t", "Short": "int16_t", "Byte": "uint8_t", "Char": "int8_t",
+         "Bool": "bool", "Half": "at::Half", "BFloat16": "at::BFloat16"}
+DTYPES = {**{name: dtype for dtype, name in TYPES.items()}, "long": "Long", "int": "Int", "c10::Half": "Half", "c10::BFloat16": "BFloat16"}
+
+
+def data_read(text, cure):
+    """accessor<double, 2>() for accessor<float, 2>(); or `auto forces = ….to(torch::kFloat)`, where the line reads a variable that the
+    function makes above."""
+    if cure["operand"] != "data read":
+        raise Unplaced("no edit in C++ is known for it, only its description")
+    reads = text.calls(cure["line"], lambda one: one.is_named(*READERS) and b"<" in text.code[one.name:one.opening])
+    types = [re.compile(rb"<\s*([\w:]+)").search(text.code, one.name, one.opening) for one in reads]
+    if not reads or len({one[1] for one in types}) != 1:
+        raise Unplaced("the line reads the data of no tensor, or as several types")
+    ways = [[text.replaced(one.start(1), one.end(1), TYPES[cure["cpp"]]) for one in types]] if cure["cpp"] in TYPES else []
+    read, asked = reads[0].receiver(), DTYPES.get(types[0][1].decode())
+    name = text.data[read[0]:read[1]] if read else b""
+    function = max(text.code.rfind(b"\n}", 0, reads[0].name), 0)
+    made = list(re.compile(rb"(?:\bauto|Tensor)\s+%s\s*=\s*([^;{}]+);" % re.escape(name)).finditer(text.code, function, reads[0].name))
+    if len(reads) == 1 and asked and NAME.fullmatch(name) and made:
+        begin, end = made[-1].span(1)
+        is_one = text.behind(begin)[1] == end
+        ways.append([text.replaced(begin, begin, "" if is_one else "("), text.replaced(end, end, f"{'' if is_one else ')'}.to(torch::k{asked})")])
+    return ways
+
+
+KINDS = {"cast operand": cast_operand, "cast result": cast_result, "cast parameters": cast_instead, "rewrite": data_read}
 
 
 class CppFile:

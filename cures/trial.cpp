@@ -146,8 +146,8 @@ class Attempt {
   }
 
   // What ended it, where a process of Python's was seen to end by an exception: its launcher's
-  // words come last. Else what it said last; the tracer's own lines only where there is nothing
-  // else.
+  // words come last. Else the first error of a compiler, whose build says less at its end, or what
+  // it said last; the tracer's own lines only where there is nothing else.
   std::string last_words(const Run& run) const {
     for (const Process& process : run.processes)
       if (!process.fact(FactKey::kUncaught).empty()) return process.fact(FactKey::kUncaught);
@@ -155,6 +155,7 @@ class Attempt {
     std::string own, last;
     for (std::string_view rest = output; !rest.empty();) {
       const std::string_view line = trimmed(next_piece(rest, '\n'));
+      if (run.calls.empty() && line.find(": error: ") != line.npos) return std::string(line);
       if (!line.empty()) (line.starts_with("dtypecheck: ") ? own : last) = line;
     }
     return last.empty() ? own : last;

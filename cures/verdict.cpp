@@ -177,7 +177,8 @@ bool is_read_as_before(const Run& before, const Finding& goal, const Run& now) {
   const OpCall* call = before.call(goal.call);
   const OpCall* rounded =
       call != nullptr && call->inexact ? before.call(call->inexact->rounded_at) : nullptr;
-  if (rounded == nullptr || rounded == call) return false;
+  // An infinity is seen as soon as it is there again.
+  if (rounded == nullptr || rounded == call || !std::isfinite(call->inexact->to)) return false;
   for (const OpCall& reader : before.calls)
     for (const Operand& operand : reader.operands)
       if (operand.origin == rounded->id && rules::is_weight(operand)) return false;

@@ -77,6 +77,9 @@ constexpr bool is_compiled(std::string_view op) {
 constexpr std::string_view kNumpy = "python::numpy.";
 constexpr bool is_numpy(std::string_view op) { return op.substr(0, kNumpy.size()) == kNumpy; }
 
+// data_ptr<float>() and accessor<float, 2>() of C++ on a tensor of another dtype, which is no op.
+constexpr std::string_view kDataRead = "c10::data_ptr";
+
 // All facts of "aten::add_", or of "add_"; 0 for an op that is not listed and for one that is not
 // LibTorch's own. Callers are silent about what they do not know.
 uint64_t facts_of(std::string_view op);

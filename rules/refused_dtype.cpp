@@ -799,7 +799,24 @@ std::optional<Words> of_sharding(const Refusal& refusal) {
                       : "cast one of them to the dtype of the other before the call"};
 }
 
+// C++ asks a tensor for its numbers as another type than they are: "expected scalar type Float but
+// found Double".
+std::optional<Words> of_data_read(const Refusal& refusal, const Judged& judged) {
+  if (refusal.call.op != ops::kDataRead || refusal.named.size() != 2) return std::nullopt;
+  const Dtype asked = refusal.named[0], found = refusal.named[1];
+  Words words{.message = fmt::format("the data of a {} tensor are read as {}", dtype_name(found),
+                                     dtype_name(asked)),
+              .why =
+                  "data_ptr<T>() and accessor<T, N>() give the numbers as they lie in memory, and "
+                  "cast none",
+              .fix = fmt::format("read them as {}, or cast the tensor to {} where it is made",
+                                 dtype_name(found), dtype_name(asked))};
+  words.add(judged.propose.rewrite(refusal.call, found, "data read", words.fix));
+  return words;
+}
+
 Words words_of(const Refusal& refusal, const Judged& judged) {
+  if (auto words = of_data_read(refusal, judged)) return *words;
   if (auto words = of_fake_kernel(refusal, judged)) return *words;
   if (auto words = of_exported(refusal, judged)) return *words;
   if (auto words = of_sharding(refusal)) return *words;

@@ -995,6 +995,36 @@ def main(args):
         found = self.in_cpp(local, 2, "cast result", op="zeros", operand="", arguments=(), use=use)
         self.assertEqual(found, [local.replace("{count}", "{count}, at::kBFloat16")])
 
+    def test_a_call_in_cpp_over_several_lines(self):
+        text = "  auto grid = torch::full({3, count},\n      pad);\n  grid.add_(0.5);\n"
+        found = self.in_cpp(text, 3, "cast result", op="full", operand="", arguments=())
+        self.assertEqual(found, [text.replace("pad)", "pad, torch::kBFloat16)")])
+        with self.assertRaisesRegex(Unplaced, "no call of full"):
+            self.in_cpp(text, 4, "cast result", op="full", operand="", arguments=())
+
+    def test_what_is_no_factory_in_cpp_is_cast(self):
+        text = "  auto classes = torch::one_hot(index, count).to(device);\n"
+        found = self.in_cpp(text, 2, "cast result", op="one_hot", operand="", arguments=())
+        self.assertEqual(found, [text.replace("count)", "count).to(torch::kBFloat16)")])
+
+    def test_a_number_by_name_behind_the_tensors_in_cpp(self):
+        cure = {"op": "masked_fill_", "operand": "mask", "arguments": ("self", "mask")}
+        text = "  auto legal = torch::masked_fill(rows, index, kPenalty);\n"
+        self.assertEqual(self.in_cpp(text, 2, "cast operand", **cure), [text.replace("index,", "index.to(torch::kBFloat16),")])
+        with self.assertRaisesRegex(Unplaced, "was not found"):
+            self.in_cpp("  auto legal = torch::masked_fill(1, rows, index, kPenalty);\n", 2, "cast operand", **cure)
+
+    def test_data_that_cpp_reads_as_another_type(self):
+        cure = dict(kind="rewrite", op="data_ptr", operand="data read", arguments=())
+        text = "  torch::Tensor sums = out.at(key).cpu();\n  auto all = sums.accessor<float, 2>();\n"
+        self.assertEqual(self.in_cpp(text, 3, **cure), [text.replace("<float,", "<at::BFloat16,"), text.replace("cpu()", "cpu().to(torch::kFloat)")])
+        text = "  auto sums = rows + 1;\n  use(sums.data_ptr<int64_t>());\n"
+        self.assertEqual(self.in_cpp(text, 3, **cure)[1], text.replace("rows + 1", "(rows + 1).to(torch::kLong)"))
+        self.assertEqual(len(self.in_cpp("  use(rows.data_ptr<float>());\n", 2, **cure)), 1)  # an argument
+        for other in ("  use(rows.data_ptr());\n", "  use(rows.data_ptr<float>(), index.data_ptr<double>());\n"):
+            with self.assertRaisesRegex(Unplaced, "reads the data of no tensor"):
+                self.in_cpp(other, 2, **cure)
+
     def test_an_operand_in_cpp(self):
         cure = {"op": "addmm", "operand": "mat1", "arguments": ("self", "mat1", "mat2"), "others": ("mat2",)}
         text = "  return at::addmm(bias,  // one a column\n                   rows + 1, weights[0], 1.0, -1);\n"

@@ -1,5 +1,6 @@
 #include "cures/verdict.h"
 
+#include <cmath>
 #include <catch2/catch.hpp>
 
 #include "cures/merit.h"
@@ -419,6 +420,9 @@ TEST_CASE("What is rounded and read as before is not cured, though nothing is fo
   Run of_weight = before;
   of_weight.calls[1].operands[0].parameter = "model.table";
   CHECK_FALSE(is_read_as_before(of_weight, goal, of_weight));
+  Run of_infinity = before;
+  of_infinity.calls[2].inexact->to = INFINITY;
+  CHECK_FALSE(is_read_as_before(of_infinity, goal, before));
 }
 
 TEST_CASE("A finding with another cure is of another cause") {

@@ -605,12 +605,7 @@ trace::SignatureRecord* describe_numpy(ThreadState* state, uint64_t key,
   return record;
 }
 
-trace::SignatureRecord* describe_refusal(ThreadState* state, const python::Refusal& refusal,
-                                         bool repaired) {
-  Description description;
-  description.operands = describe_locals(refusal.tensors);
-  description.op = intern(std::string(ops::kPython) + refusal.function);
-  description.site = write_refusal_site(refusal.site);
+static trace::SignatureRecord* write_outside_of_ops(ThreadState* state, Description& description) {
   const bool in_forward = site_in_module(description.site) || !tracer.trained.load();
   description.phase = static_cast<uint8_t>(in_forward ? Phase::kForward : Phase::kOptimizer);
   const AutocastBits autocast = autocast_bits(state);
@@ -618,11 +613,24 @@ trace::SignatureRecord* describe_refusal(ThreadState* state, const python::Refus
       static_cast<uint8_t>(autocast.on | autocast.region << trace::kAutocastSiteShift);
   description.autocast_cpu = autocast.cpu;
   description.autocast_cuda = autocast.cuda;
-  trace::SignatureRecord* record = nullptr;
-  {
-    const std::lock_guard<std::mutex> lock(writing());
-    record = write(description);
-  }
+  const std::lock_guard<std::mutex> lock(writing());
+  return write(description);
+}
+
+trace::SignatureRecord* describe_data_read(ThreadState* state) {
+  Description description;
+  description.op = intern(std::string(ops::kDataRead));
+  description.site = site_here(state);
+  return description.site == 0 ? nullptr : write_outside_of_ops(state, description);
+}
+
+trace::SignatureRecord* describe_refusal(ThreadState* state, const python::Refusal& refusal,
+                                         bool repaired) {
+  Description description;
+  description.operands = describe_locals(refusal.tensors);
+  description.op = intern(std::string(ops::kPython) + refusal.function);
+  description.site = write_refusal_site(refusal.site);
+  trace::SignatureRecord* record = write_outside_of_ops(state, description);
   if (!record) return nullptr;
   if (repaired)
     __atomic_fetch_or(&record->flags, trace::kSignatureRepaired, __ATOMIC_RELAXED);

@@ -173,6 +173,9 @@ trace::SignatureRecord* describe_numpy(ThreadState* state, uint64_t key,
 trace::SignatureRecord* describe_refusal(ThreadState* state, const python::Refusal& refusal,
                                          bool repaired = false);
 
+// The same of C++ that reads the data of a tensor as another dtype (ops::kDataRead).
+trace::SignatureRecord* describe_data_read(ThreadState* state);
+
 // In a forked child: no thread is left that could hold its lock, and its file is another one.
 void free_describe();
 void expect_room();  // in another file, though the one before was full

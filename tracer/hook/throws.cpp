@@ -59,13 +59,23 @@ uint64_t key_of_place(const python::Refusal& refusal, uint64_t key) {
   return mix(key, fnv1a((line.file + ':' + std::to_string(line.line)).c_str())) | 1;
 }
 
+// data_ptr<float>() and accessor<float, 2>() of C++ read the numbers of a tensor of another dtype.
+void throw_of_data(ThreadState* state) {
+  if (std::strncmp(state->message, "expected scalar type ", 21) != 0) return;
+  trace::SignatureRecord* record = describe_data_read(state);
+  if (!record) return;
+  record->throws = 1;
+  write_throw(record, state->message, state->message_type);
+}
+
 // An extension called directly, not as an op: its operands are the tensors of the Python function
 // that called it. So are those of an op that --steady did not look at, where nothing better is
 // known; the op let go of the GIL, as it does when a new signature is described.
 void throw_outside_of_ops(ThreadState* state, bool was_asleep) {
   python::Refusal refusal;
   const uint64_t key = key_of_message(state->message);
-  if (!tracer.python || (!was_asleep && recorded.find(key))) return;
+  if (!tracer.python) return throw_of_data(state);
+  if (!was_asleep && recorded.find(key)) return;
   if (!python::describe_innermost_call(&refusal, /*may_wait=*/was_asleep)) return;
   refusal.message = state->message;
   refusal.type = state->message_type;
