@@ -4,12 +4,11 @@
 
 #include <vector>
 
+#include "core/mask.h"
 #include "tracer/hook/thread_state.h"
 #include "tracer/hook/torch_compat.h"
 
 namespace dtypecheck::tracer {
-
-constexpr double kMask = 1e8;  // what is larger stands for infinity, in a mask
 
 // True where the options ask for all inf and NaN: "check-values", or "check-values=95-100" for
 // every call of these steps besides those that are looked at in any case.

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <limits>
 
+#include "core/mask.h"
 #include "tracer/python/numpy_arrays.h"
 #include "tracer/python/numpy_loops.h"
 
@@ -81,7 +82,6 @@ struct Lost {
   }
 };
 
-constexpr long double kMask = 1e8;       // what is larger is meant to be infinite
 constexpr long double kExact = 1 << 24;  // whole numbers below are numbers of Float
 constexpr std::ptrdiff_t kFewest = 16;   // to speak of all of them, or of a share
 
