@@ -17,6 +17,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <map>
 #include <memory>
 
 #include "analyzer/clang/bundled_headers.h"
@@ -119,6 +120,15 @@ std::string path_on_disk(FileManager& files, StringRef name) {
   return status && status->ExposesExternalVFSPath ? status->getName().str() : path.str().str();
 }
 
+// A large header that is no LibTorch's and no GPU's, as those of JSON that projects copy: nothing
+// in it is judged.
+bool is_of_other_things(StringRef text) {
+  constexpr size_t kLarge = 100'000;
+  static const StringRef kNames[] = {"torch", "Tensor", "ATen", "c10", "__half", "__device__"};
+  return text.size() > kLarge &&
+         llvm::none_of(kNames, [&](StringRef name) { return text.contains(name); });
+}
+
 // Most of a parse goes into functions of LibTorch's headers, in which a user can mend nothing:
 // their bodies are skipped.
 class Skipping : public ASTConsumer {
@@ -127,11 +137,20 @@ class Skipping : public ASTConsumer {
 
   bool shouldSkipFunctionBody(Decl* decl) override {
     const SourceManager& sources = compiler_.getSourceManager();
-    return sources.isInSystemHeader(sources.getExpansionLoc(decl->getLocation()));
+    const SourceLocation at = sources.getExpansionLoc(decl->getLocation());
+    if (sources.isInSystemHeader(at)) return true;
+    const FileID file = sources.getFileID(at);
+    if (file == sources.getMainFileID()) return false;
+    const auto [known, is_new] = of_other_things_.try_emplace(file, false);
+    if (is_new) known->second = is_of_other_things(sources.getBufferData(file));
+    return known->second;
   }
 
  protected:
   CompilerInstance& compiler_;
+
+ private:
+  std::map<FileID, bool> of_other_things_;
 };
 
 class Consumer : public Skipping {
