@@ -76,7 +76,8 @@ void add_makers(Finding& finding, const SourceOp& op) {
     finding.places.push_back({{operand.made.file, operand.made.line, op.function},
                               operand.made.column,
                               operand.made.end_column,
-                              operand.text + " is made " + dtype_name(*dtype)});
+                              (operand.text.empty() ? operand.name : operand.text) + " is made " +
+                                  dtype_name(*dtype)});  // a macro has no text
   }
 }
 

@@ -9,6 +9,7 @@
 #include <atomic>
 #include <filesystem>
 #include <mutex>
+#include <regex>
 #include <thread>
 
 #include "analyzer/parse/facts_cache.h"
@@ -62,6 +63,21 @@ SourceFacts parse_anew(const ParseJob& job, const WorkerOptions& options) {
   }
 }
 
+// export module net; or the "module;" before its headers.
+bool is_module(const std::string& text) {
+  static const std::regex kModule("(^|\n)(export )?module( [^\n;=(]*)?;");
+  return std::regex_search(text, kModule);
+}
+
+// Clang would want what it imports, built.
+void say_module(SourceFacts& facts) {
+  const std::string said =
+      facts.file + ": a C++20 module, of which what it imports and exports is not seen";
+  for (std::vector<std::string>* said_of : {&facts.problems, &facts.lost}) {
+    if (!said_of->empty()) said_of->insert(said_of->begin(), said);
+  }
+}
+
 SourceFacts parse(const ParseJob& job, const WorkerOptions& options) {
   std::error_code unknown;
   const uintmax_t size = std::filesystem::file_size(job.file, unknown);
@@ -75,13 +91,18 @@ SourceFacts parse(const ParseJob& job, const WorkerOptions& options) {
     return not_parsed(
         job, "has bytes that are 0, so it is no source; one in UTF-16 has to be saved in UTF-8");
   }
-  if (options.cache == nullptr) return parse_anew(job, options);
+  const auto anew = [&] {
+    SourceFacts facts = parse_anew(job, options);
+    if (text && !facts.lost.empty() && is_module(*text)) say_module(facts);
+    return facts;
+  };
+  if (options.cache == nullptr) return anew();
   if (auto known = options.cache->find(job)) {
     if (options.standing != nullptr)
       options.standing->want(job, options.headers->ready_for_job(job));
     return std::move(*known);
   }
-  SourceFacts facts = parse_anew(job, options);
+  SourceFacts facts = anew();
   options.cache->keep(job, facts);
   return facts;
 }

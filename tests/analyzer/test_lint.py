@@ -366,6 +366,12 @@ void train(Net net, torch::Tensor x) {
                    "at::Tensor f(at::Tensor x) { return x.to(at::kHalf) + at::ones({4}); }\n")
         self.assertIn("cast the other of add to Half, op.cpp:2", self.lint("op.cpp").out)
 
+    def test_a_module_is_said_to_be_one(self):
+        body = "#include <torch/torch.h>\n{}void f(at::Tensor x) {{ torch::mm(x, torch::ones({{2, 2}}, torch::kInt).to(torch::kFloat)); }}\n"
+        for before, between, count in (("module;\n", "export module net;\nexport ", 1), ("", "static int module;\n", 0)):
+            self.write("net.cpp", before + body.format(between))
+            self.assertEqual(self.lint("--alone", "net.cpp").out.count("a C++20 module"), count)
+
     def test_blanks_and_utf8_in_every_path(self):
         self.write("ä b/setup.py", "")
         self.write("ä b/inc lude/checks.h", "#define CHECK_ALL(x) TORCH_CHECK(x.dim() == 1)\n")
