@@ -194,16 +194,10 @@ bool ModuleDtypes::casts_itself(const CXXRecordDecl* record) {
   return casts_itself_[record] = casts;
 }
 
-// The dtype of what an expression makes, whose parameters are Float until it is cast. -1: not
-// known, or it makes no module.
-int ModuleDtypes::module_of(const Expr* expr) {
+// Linear(register_module(…)), which gives a pointer in LibTorch's own headers: what is in the
+// holder.
+static const Expr* without_holders(const Expr* expr) {
   const CXXRecordDecl* record = held_module(expr->getType());
-  if (record == nullptr) return -1;
-  Key key;
-  if (dtypes_.names_module(expr, key)) return dtypes_.state.module_at(key);
-  if (const auto* call = dyn_cast<CallExpr>(made_or_named(expr))) {
-    if (const Expr* module = registered_module(call)) return module_of(module);
-  }
   for (expr = expr->IgnoreImplicit();;) {
     if (const auto* cast = dyn_cast<CXXFunctionalCastExpr>(expr)) {
       expr = cast->getSubExpr()->IgnoreImplicit();
@@ -213,9 +207,22 @@ int ModuleDtypes::module_of(const Expr* expr) {
     const bool passes = made != nullptr && made->getNumArgs() == 1 &&
                         is_module_or_holder(made->getArg(0)->getType()) &&
                         held_module(made->getArg(0)->getType()) == record;
-    if (!passes) break;
+    if (!passes) return expr;
     expr = made->getArg(0)->IgnoreImplicit();
   }
+}
+
+// The dtype of what an expression makes, whose parameters are Float until it is cast. -1: not
+// known, or it makes no module.
+int ModuleDtypes::module_of(const Expr* expr) {
+  const CXXRecordDecl* record = held_module(expr->getType());
+  if (record == nullptr) return -1;
+  Key key;
+  if (dtypes_.names_module(expr, key)) return dtypes_.state.module_at(key);
+  if (const auto* call = dyn_cast<CallExpr>(made_or_named(without_holders(expr)))) {
+    if (const Expr* module = registered_module(call)) return module_of(module);
+  }
+  expr = without_holders(expr);
   if (dtypes_.names_module(expr, key)) return dtypes_.state.module_at(key);
   if (const auto* call = dyn_cast<CallExpr>(expr)) {
     if (!dtypes_.state.is_of_whole({call})) return dtypes_.state.module_at({call});
@@ -257,7 +264,8 @@ void ModuleDtypes::make(const VarDecl* variable) {
 
 void ModuleDtypes::set(const Key& module, const Expr* value) {
   Key from;
-  if (const Expr* named = registered_module(dyn_cast<CallExpr>(made_or_named(value))))
+  const Expr* given = without_holders(value);
+  if (const Expr* named = registered_module(dyn_cast<CallExpr>(made_or_named(given))))
     return set(module, named);
   if (dtypes_.names_module(value, from)) return dtypes_.state.copy_module(from, module);
   if (const auto* call = dyn_cast<CallExpr>(made_or_named(value));
