@@ -1,7 +1,7 @@
 #include "cures/verdict.h"
 
-#include <cmath>
 #include <catch2/catch.hpp>
+#include <cmath>
 
 #include "cures/merit.h"
 #include "cures/search.h"
