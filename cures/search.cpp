@@ -58,9 +58,8 @@ class Searcher {
     bool has_nan = false, is_right = !findings_.empty();
     for (const Finding& finding : findings_) {
       is_right &= finding.severity < Severity::kWarning || costs_only(finding);
-      if (finding.severity < Severity::kError) continue;
-      is_refused_ |= is_refusal(root_.run(), finding);
       has_nan |= finding.rule == rules::non_finite_loss.doc.id;
+      is_refused_ |= finding.severity >= Severity::kError && is_refusal(root_.run(), finding);
     }
     Node from = root_;
     const bool is_compiled = was_compiled();

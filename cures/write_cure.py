@@ -1251,6 +1251,24 @@ def astype(site):
     return [[site.source.replaced(dtype, site.in_kind_of(dtype, text))]]
 
 
+def linear_in_float(site):
+    """F.linear(x.float(), self.fc.weight.float(), self.fc.bias.float()) for self.fc(x), without a cast of x."""
+    call = site.module_call()
+    given = site.module_argument(call) if call is not None else None
+    if given is None or not is_name(call.func):
+        raise Unplaced("the line calls no layer by its name")
+    while isinstance(given, ast.Call) and isinstance(given.func, ast.Attribute) and given.func.attr in CASTS:
+        given = given.func.value
+    layer, parameters = site.source.text(call.func), site.tables.get("parameters", {}).get(site.cure["module"].split(".")[0], {})
+    has_bias = f"{site.cure['module']}.bias" in parameters
+    torch = torch_name(site.source)
+    function = dotted(next((n.func for n in calls_in(ast.walk(site.source.tree)) if dotted(n.func) in ("F.linear", "F.silu", "F.gelu", "F.relu")),
+                           ast.Name("torch"))).partition(".")[0]
+    function = "F" if function == "F" else f"{torch or 'torch'}.nn.functional"
+    text = f"{function}.linear({site.source.text(given)}.float(), {layer}.weight.float(){f', {layer}.bias.float()' * has_bias})"
+    return [[site.source.replaced(call, text), *([] if torch or function == "F" else [import_of_torch(site.source)])]]
+
+
 def copied_back(site):
     """p.copy_(weight), behind the step that goes to weight = p.float(), or to weight = p and weight = weight.float()."""
     step = only([n for n in calls_in(head_nodes(site.statement)) if isinstance(n.func, ast.Attribute) and n.func.attr.endswith("_")
@@ -1272,7 +1290,7 @@ def tensor_of_casts(node):
     return node
 
 
-REWRITES = {"copied back": copied_back, "clipped": clipped, "astype": astype, "autocast left": leave_autocast, "autocast off": autocast_off, "lowest": lowest, "constructor": constructor, "not in place": not_in_place, "floating alone": floating_alone, "floats alone": floats_alone, "floor": floor, "whole numbers": whole_numbers, "^": exclusive_or, "~": invert,
+REWRITES = {"linear in Float": linear_in_float, "copied back": copied_back, "clipped": clipped, "astype": astype, "autocast left": leave_autocast, "autocast off": autocast_off, "lowest": lowest, "constructor": constructor, "not in place": not_in_place, "floating alone": floating_alone, "floats alone": floats_alone, "floor": floor, "whole numbers": whole_numbers, "^": exclusive_or, "~": invert,
             "number": fit_number, "epsilon": fit_epsilon, "gradient": cast_gradient, "gradient read": cast_gradient_read,
             "numpy": cast_for_numpy, "requires_grad_": cast_before_requires_grad, "inverted": cast_inverted,
             "arguments": cast_arguments, "scaler": without_scaler, "dtype": dtype_argument, "dtype given": dtype_given, "dtype named": dtype_named, "no dtype": without_dtype,

@@ -162,6 +162,22 @@ void report_inf(const RunIndex& index, const Event& inf, const Event& to_nan, bo
 }
 
 // What its operands came of lost nearly all of itself in a cast, as a product that is divided by.
+// What a line of the user's own cast to 16 bits: it is kept as it was.
+std::vector<Cure> kept_before_cast(const RunIndex& index, const CureProposer& propose,
+                                   const OpCall& call) {
+  std::vector<Cure> cures;
+  for (const Operand& operand : call.operands) {
+    const OpCall* cast = index.provenance().of(call, operand).maker;
+    const bool is_lowered = cast != nullptr && index.has(*cast, ops::kCast) &&
+                            operand.dtypes.within(kLowPrecision) && !is_parameter(operand) &&
+                            is_users_own(cast->site) && !cast->operands.empty() &&
+                            cast->operands.back().dtypes == DtypeSet(Dtype::kFloat);
+    auto cure = is_lowered ? propose.cast_result(*cast, Dtype::kFloat) : std::nullopt;
+    if (cure) cures.push_back(*std::move(cure));
+  }
+  return cures;
+}
+
 std::vector<Cause> casts_before(const RunIndex& index, const OpCall& call) {
   std::vector<Cause> found;
   for (const OpCall* made : index.with_makers(call))
@@ -180,7 +196,11 @@ void report_nan(const RunIndex& index, const Event& nan, const Event& cause, Fin
                                        operand_list(call)),
                     .fix = fix_of(call),
                     .severity = Severity::kError};
-    if (was_finite) details.cures = CureProposer(index, out.options()).compute_in_float(call);
+    const CureProposer propose(index, out.options());
+    if (was_finite) details.cures = propose.compute_in_float(call);
+    if (was_finite)
+      for (Cure& cure : kept_before_cast(index, propose, call))
+        details.cures.push_back(std::move(cure));
     if (was_finite && is_half(call)) details.follows = casts_before(index, call);
     if (cause) {
       details.follows = {{&first_non_finite, cause.call->id}};

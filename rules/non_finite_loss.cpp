@@ -1,13 +1,15 @@
 // Finds: a loss that was inf or NaN when backward() was called on it, as the tracer sees it without
 // value checks where it is on the CPU; and, on a GPU, where nothing may be waited for, a loss, a
 // gradient or a parameter of which the program itself read that: loss.item(), print(loss),
-// torch.isnan(loss), isfinite(…).all(). And numbers that are drawn, as the next word of a language
+// torch.isnan(loss), isfinite(…).all(). Another number that the program reads and that is NaN, as a
+// validation's, and numbers that are drawn, as the next word of a language
 // model is, by probabilities that are NaN, where the program computes in 16 bits.
 // Misses: a loss on a GPU that the program never reads; gradients and parameters that became so
 // from a finite loss in the last step. Silent where first-non-finite or far-from-float says where
 // it began, and beside a GradScaler on infinite losses and on gradients, whose steps it leaves out.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <map>
 #include <optional>
 #include <set>
@@ -23,7 +25,7 @@ namespace {
 
 constexpr int kLongestWay = 8;  // op calls between what was read and what it tells of
 
-enum class What { kLoss, kGradient, kParameter, kProbabilities };
+enum class What { kLoss, kGradient, kParameter, kProbabilities, kNumber };
 
 struct Found {
   const OpCall* call = nullptr;  // where it is reported
@@ -37,13 +39,14 @@ struct Found {
 };
 
 struct Seen {
-  std::optional<Found> found;
+  std::optional<Found> found, number;
   bool has_origin = false;  // another finding tells where it began
   bool has_scaler = false;
   bool has_low = false;  // something was computed in 16 bits
 
   void take(const Found& other) {
-    if (!found || other.time() < found->time()) found = other;
+    std::optional<Found>& place = other.what == What::kNumber ? number : found;
+    if (!place || other.time() < place->time()) place = other;
   }
 };
 
@@ -129,6 +132,14 @@ std::optional<Reading> reading_of(const Run& run, const Losses& losses, const Op
   return std::nullopt;
 }
 
+// The mean of nothing is NaN in any dtype, and so is what a program writes itself.
+bool computes_of_some(const OpCall& call) {
+  return !call.operands.empty() &&
+         std::all_of(call.operands.begin(), call.operands.end(), [](const Operand& operand) {
+           return std::find(operand.shape.begin(), operand.shape.end(), 0) == operand.shape.end();
+         });
+}
+
 void collect(const RunIndex& index, const Losses& losses, const OpCall& call, const Findings& out,
              Seen& seen) {
   const Run& run = index.run();
@@ -145,6 +156,8 @@ void collect(const RunIndex& index, const Losses& losses, const OpCall& call, co
     } else if (!what.is_answer) {
       if (const auto reading = reading_of(run, losses, call))
         seen.take({reading->call, what.step, what.order, reading->what, what.is_nan, false, true});
+      else if (what.is_nan && computes_of_some(call))
+        seen.take({&call, what.step, what.order, What::kNumber, true, false, true});
     } else if (const auto asked = asked_by(run, call, what.is_nan, 0)) {
       if (!asked->about->parameter.empty()) {
         seen.take(
@@ -170,6 +183,8 @@ std::string message(const Found& found) {
       return fmt::format("a gradient is {}", value);
     case What::kParameter:
       return fmt::format("a parameter is {}", value);
+    case What::kNumber:
+      return "a number that the program reads is NaN";
     case What::kProbabilities:
       return "the probabilities that numbers are drawn by are NaN, infinite or negative";
   }
@@ -185,6 +200,10 @@ std::string why(const Found& found) {
   const std::string first = found.was_read
                                 ? fmt::format("the program read that back, the first time {}", when)
                                 : fmt::format("the first time {}", when);
+  if (found.what == What::kNumber)
+    return first +
+           "; some of this run is computed in 16 bits, and the record does not say which op "
+           "gave the first NaN";
   return fmt::format(
       "{}; {}, and with them the weights that they update; it is not known whether another fix of "
       "this report changes that",
@@ -209,8 +228,9 @@ void check_run(const RunIndex& index, Findings& out) {
   for (const OpCall& call : index.judged_calls())
     collect(index, losses, call, out, processes[call.process]);
   for (const auto& [process, seen] : processes) {
-    if (!seen.found || seen.has_origin) continue;
-    const Found& found = *seen.found;
+    const bool is_number = !seen.found && seen.number && seen.has_low;
+    if ((!seen.found && !is_number) || seen.has_origin) continue;
+    const Found& found = is_number ? *seen.number : *seen.found;
     const bool is_scalers = found.what == What::kGradient || !found.is_nan || found.may_be_either;
     if (is_scalers && seen.has_scaler) continue;
     const OpCall* origin =
@@ -220,7 +240,7 @@ void check_run(const RunIndex& index, Findings& out) {
       // A mean of what a mask selects, and it selects nothing.
       return Details{.why = why(found),
                      .fix = fix(found),
-                     .severity = Severity::kError,
+                     .severity = is_number ? Severity::kWarning : Severity::kError,
                      .follows = {{&bool_sum}}};
     });
   }

@@ -301,6 +301,11 @@ std::vector<Cure> CureProposer::compute_in_float(const OpCall& call) const {
   // What is beyond the dtype's end is so again where it is cast back.
   if (call.first_inf() != nullptr) std::reverse(all.begin(), all.end());
   if (is_here) all = raise_before(call, std::move(all));
+  // Its weight is in 16 bits, and so would be what it gives.
+  if (call.site.module_class == "Linear" && call.first_inf() != nullptr && !is_in_cpp(call) &&
+      is_in_forward(call.site.line) && call.site.phase == Phase::kForward)
+    all.push_back(rewrite(call, Dtype::kFloat, "linear in Float",
+                          "compute the layer in Float, of its weight in Float"));
   const bool is_lowered = std::any_of(operands.begin(), operands.end(), [](const Operand& operand) {
     return is_parameter(operand) && operand.dtypes == DtypeSet(Dtype::kFloat);
   });

@@ -721,6 +721,14 @@ def main(args):
         self.refuse("no edit is known", "a = Accelerator()\n", 1, "setting", operand="--mixed_precision bf16")
         self.refuse("says so already", "a = A(m='b')\n", 1, "setting", operand="A(m='b')")
 
+    def test_a_layer_that_is_computed_in_float(self):
+        given = dict(op="addmm", operand="linear in Float", arguments=["self", "mat1", "mat2"], module="net.fc", module_class="Linear")
+        text = "import torch\nclass Net:\n  def forward(self, x):\n    return self.fc(x.to(self.fc.weight.dtype))\n"
+        for parameters, bias in (({"net.fc.weight": "float16", "net.fc.bias": "float16"}, ", self.fc.bias.float()"), ({"net.fc.weight": "float16"}, "")):
+            way, = self.ways(text, 4, "rewrite", parameters=parameters, **given)
+            self.assertIn(f"return torch.nn.functional.linear(x.float(), self.fc.weight.float(){bias})\n", way)
+        self.refuse("calls no layer by its name", "import torch\ny = nets[0](x)\n", 2, "rewrite", **given)
+
     def test_a_step_that_goes_to_a_copy(self):
         for made in ("weight = p.data.float()", "weight = p\n  if low:\n    weight = weight.float()"):
             text = f"import torch\ndef step(p, update):\n  {made}\n  weight.add_(-update)\n  return p\n"
