@@ -367,6 +367,9 @@ std::vector<Candidate> Candidates::of(const Node& node, const Finding& goal) con
         candidate.setting != nullptr && computes_low && candidate.setting->dtype == Dtype::kFloat;
     if (candidate.rank < 0) continue;
     candidate.rank = rank_of(node, goal, candidate) + (is_lone && lowers(candidate) ? 5 : 0);
+    // What else was refused of the same is cured there, and seldom what came before it.
+    if (!candidate.is_of(goal) && is_refusal(node.run(), goal))
+      candidate.rank = std::max(candidate.rank, kLater);
   }
   std::stable_sort(all.begin(), all.end(), [&](const Candidate& a, const Candidate& b) {
     if (a.rank != b.rank) return a.rank < b.rank;

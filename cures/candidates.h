@@ -20,6 +20,9 @@ struct Candidate {
   bool overrides = false;        // Merit::overrides
   bool gives_up = false;         // a setting in Float, of a program that computes in 16 bits
   std::vector<Patch> ways = {};  // at least one; the first may say why there is none
+
+  // Not of a finding that follows from it.
+  bool is_of(const Finding& goal) const { return parts.empty() || parts.front().first == &goal; }
 };
 
 // Kinds of change in their order. What was begun well is gone on with before a kind of change from

@@ -305,7 +305,7 @@ class Searcher {
       const bool is_name = way.demerits().literals < candidate.ways.back().demerits().literals;
       const bool is_not_built = reason == Reason::kNoRun && !program_.build.empty();
       const bool may_differ = reason == Reason::kDies || is_not_built || reason == Reason::kMode ||
-                              (reason == Reason::kStill && is_name);
+                              (reason == Reason::kStill && is_name && candidate.is_of(goal));
       if (!may_differ || is_over()) break;
     }
     return result;

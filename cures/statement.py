@@ -494,7 +494,8 @@ class Site:
         read = [leaf for leaf in read if (isinstance(leaf, ast.Name) and leaf.id in made) or
                 (isinstance(leaf, ast.Subscript) and getattr(index_of(leaf), "value", None) in keys)]
         ones = [] if one is None else [leaf for leaf, _ in self.leaves([one], self.statement)]  # a pair of states is two
-        read = [leaf for leaf in ones if (leaf in odd or not is_known.get(id(leaf), False)) and leaf not in read] + read
+        may_be_odd = [*odd, *(leaf for leaf in ones if dtypes.get(id(leaf)) in (None, self.cure["from"]))]  # also of integers
+        read = [leaf for leaf in ones if leaf in may_be_odd and leaf not in read] + read
         ways = [nodes for nodes in (read, odd) if nodes]
         return ways[:1] if len(ways) == 2 and set(ways[0]) == set(ways[1]) else ways
 

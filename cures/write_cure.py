@@ -120,7 +120,8 @@ def tensor_shown(site, node, source=None):
 
 @writes("cast and back")
 def cast_and_back(site):
-    """The operand cast for this call, and what it gives cast back, behind the signs that compute with that: f(x) / n."""
+    """The operand cast for this call, and what it gives cast back, behind the signs that compute with that: f(x) / n, but not a @ f(x),
+    which takes one dtype."""
     nodes = site.operand_nodes()
     node = only(nodes, "the operand")
     if site.is_numpy:
@@ -131,7 +132,7 @@ def cast_and_back(site):
     if isinstance(around, ast.Attribute):
         around = site.source.parents.get(around)
     holder = site.source.parents.get(around)
-    while isinstance(around, (ast.Call, ast.BinOp)) and isinstance(holder, ast.BinOp):
+    while isinstance(around, (ast.Call, ast.BinOp)) and isinstance(holder, ast.BinOp) and not isinstance(holder.op, ast.MatMult):
         around, holder = holder, site.source.parents.get(holder)
     if not isinstance(around, (ast.Call, ast.BinOp)):
         raise Unplaced("the statement gives no value that could be cast back")

@@ -394,6 +394,12 @@ class Net(nn.Module):
         self.assertEqual(first, '"""Doc."""\nfrom __future__ import annotations\nimport torch\n'
                                 "y = F.mse_loss(x, w.to(torch.complex64))\n")
 
+    def test_integers_that_a_layer_is_given(self):
+        text = "import torch\nf = table(s).to(s.dtype)\ny = net(f)\n"
+        given = dict(module="net", module_class="Linear", op="linear", operand="input", results=[[2, 5, 2, 25, "int64"]])
+        self.assertEqual(self.ways(text, 3, "cast module input", before="int64", **given)[-1], text.replace("net(f)", "net(f.to(torch.float32))"))
+        self.refuse("which arguments", text, 3, "cast module input", **given)  # of which a floating input is refused
+
     def test_an_imaginary_part_is_not_dropped(self):
         self.refuse("imaginary part", "import torch\ny = F.mse_loss(x, torch.fft.rfft(z))\n", before="complex64")
 
@@ -405,6 +411,8 @@ class Net(nn.Module):
         self.check("m = z.pow(2).sum(-1)", "m = z.pow(2).to(torch.float32).sum(-1).to(z.dtype)", 2, "cast and back", op="sum",
                    operand="self", arguments=["self"])
         self.check("m = z.half().sum(-1)", "m = z.float().sum(-1).to(torch.float16)", 2, "cast and back", op="sum",
+                   operand="self", arguments=["self"])
+        self.check("r = a @ (a - q).inverse()", "r = a @ (a - q).to(torch.float32).inverse().to(a.dtype)", 2, "cast and back", op="inverse",
                    operand="self", arguments=["self"])
         self.check("u, s = x.svd()", "u, s = x.to(torch.float32).svd()\nu, s = u.to(x.dtype), s.to(x.dtype)", 2, "cast and back", op="svd",
                    operand="self", arguments=["self"], gives_floats=[True, True])
