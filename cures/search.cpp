@@ -242,12 +242,13 @@ class Searcher {
     return is_proven;
   }
 
-  // What overrides nothing first, and then what got furthest; none is left behind. Of a program
-  // that came to its end the rules know better which change is begun well.
+  // What overrides nothing first, and then what got furthest, by a name for its dtype; none is left
+  // behind. Of a program that came to its end the rules know better which change is begun well.
   bool solve_one(std::vector<Node>& partials, int depth) {
     std::stable_sort(partials.begin(), partials.end(), [this](const Node& a, const Node& b) {
       const auto how_far = [this](const Node& one) {
-        return std::tuple(!merit_of(one).overrides, one.trial->steps(),
+        const Merit merit = merit_of(one);
+        return std::tuple(!merit.overrides, one.trial->steps(), -merit.literals,
                           is_refused_ ? one.run().calls.size() : 0);
       };
       return how_far(a) > how_far(b);

@@ -48,11 +48,12 @@ std::string dtypes_of(const OpCall& call) {
 }
 
 // A cast that moves the mix to another operand of the same call gets nowhere.
-bool is_same_place(const Node& node, const Finding& goal, const Trial& trial,
-                   const Finding& error) {
+// A setting in other 16 bits is refused there in these, and so is a change on top of another.
+bool is_same_place(const Node& node, const Finding& goal, const Trial& trial, const Finding& error,
+                   bool is_setting) {
   const OpCall *was = node.run().call(goal.call), *now = trial.recorded.run.call(error.call);
   return was != nullptr && now != nullptr && was->op == now->op &&
-         was->site.line == now->site.line && !node.changes.empty();
+         was->site.line == now->site.line && (!node.changes.empty() || is_setting);
 }
 
 // The line of a node's text, in the text of one with further edits.
@@ -320,8 +321,11 @@ Judgement Judge::judge(const Node& node, const Finding& goal, const Node& next, 
     if (finding.severity < Severity::kWarning || known_.contains(name_of(finding))) continue;
     // Another setting is another branch of the program, with a fault of its own to be cured.
     const bool harms = finding.severity == Severity::kError || !costs_only(finding);
-    if (is_setting && !makes_non_finite(finding) && harms && !finding.cures.empty())
-      return {Verdict::kCures, Reason::kFurther, "then " + described(finding)};
+    if (is_setting && !makes_non_finite(finding) && harms && !finding.cures.empty()) {
+      const bool is_same = is_same_place(node, goal, trial, finding, is_setting);
+      return {Verdict::kCures, is_same ? Reason::kSamePlace : Reason::kFurther,
+              "then " + described(finding)};
+    }
     const bool is_there = was_reached(trial.recorded.run, finding);
     if (rounds_back(node, goal, next, finding)) continue;
     const bool is_own = is_its_own_cast(next, finding);
@@ -333,7 +337,7 @@ Judgement Judge::judge(const Node& node, const Finding& goal, const Node& next, 
       return {Verdict::kRefuted, Reason::kWorse, "new finding: " + described(finding)};
   }
   if (error != nullptr) {
-    const bool is_same = is_same_place(node, goal, trial, *error);
+    const bool is_same = is_same_place(node, goal, trial, *error, is_setting);
     return {Verdict::kCures, is_same ? Reason::kSamePlace : Reason::kFurther,
             "then " + described(*error)};
   }
