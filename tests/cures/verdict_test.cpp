@@ -66,6 +66,29 @@ TEST_CASE("What takes too long is not tried, and what dies is refuted") {
   CHECK(judged(ended({0.5}), ended({}, 1)).reason == Reason::kDies);
 }
 
+TEST_CASE("A setting in other 16 bits that is refused at the same line gets nowhere") {
+  const auto reason = [](int line, bool is_setting) {
+    const auto refused = [](int at, const char* message) {
+      Trial trial = ended({}, 1);
+      trial.recorded.run.calls.front().site.line = {.file = "blocks.py", .line = at};
+      trial.findings = {{.rule = "mixed-operands",
+                         .severity = Severity::kError,
+                         .message = message,
+                         .cures = {{.text = "cast the input"}},
+                         .call = 1}};
+      return std::make_shared<Trial>(trial);
+    };
+    const Node node{.trial = refused(73, "Float input meets a Half weight"), .program = {}};
+    const Node next{.trial = refused(line, "Float input meets a BFloat16 weight"), .program = {}};
+    return Judge([] { return Trial(); })
+        .judge(node, node.trial->findings.front(), next, is_setting)
+        .reason;
+  };
+  CHECK(reason(73, true) == Reason::kSamePlace);
+  CHECK(reason(90, true) == Reason::kFurther);
+  CHECK(reason(73, false) == Reason::kFurther);  // the first change: a cast of the other operand
+}
+
 TEST_CASE("Weights that stand still as they did in the repair run refute no change") {
   const auto trial = [](Dtype weight, bool is_measured) {
     Trial one = ended({});
