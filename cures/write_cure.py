@@ -1263,11 +1263,11 @@ def linear_in_float(site):
     layer, parameters = site.source.text(call.func), site.tables.get("parameters", {}).get(site.cure["module"].split(".")[0], {})
     has_bias = f"{site.cure['module']}.bias" in parameters
     torch = torch_name(site.source)
-    function = dotted(next((n.func for n in calls_in(ast.walk(site.source.tree)) if dotted(n.func) in ("F.linear", "F.silu", "F.gelu", "F.relu")),
-                           ast.Name("torch"))).partition(".")[0]
-    function = "F" if function == "F" else f"{torch or 'torch'}.nn.functional"
+    has_functional = any(alias.asname == "F" and f"{getattr(node, 'module', '')}.{alias.name}".endswith("torch.nn.functional")
+                         for node in ast.walk(site.source.tree) if isinstance(node, (ast.Import, ast.ImportFrom)) for alias in node.names)
+    function = "F" if has_functional else f"{torch or 'torch'}.nn.functional"
     text = f"{function}.linear({site.source.text(given)}.float(), {layer}.weight.float(){f', {layer}.bias.float()' * has_bias})"
-    return [[site.source.replaced(call, text), *([] if torch or function == "F" else [import_of_torch(site.source)])]]
+    return [[site.source.replaced(call, text), *([] if torch or has_functional else [import_of_torch(site.source)])]]
 
 
 def copied_back(site):

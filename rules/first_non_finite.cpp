@@ -197,10 +197,11 @@ void report_nan(const RunIndex& index, const Event& nan, const Event& cause, Fin
                     .fix = fix_of(call),
                     .severity = Severity::kError};
     const CureProposer propose(index, out.options());
-    if (was_finite) details.cures = propose.compute_in_float(call);
-    if (was_finite)
+    if (was_finite) {
+      details.cures = propose.compute_in_float(call);
       for (Cure& cure : kept_before_cast(index, propose, call))
         details.cures.push_back(std::move(cure));
+    }
     if (was_finite && is_half(call)) details.follows = casts_before(index, call);
     if (cause) {
       details.follows = {{&first_non_finite, cause.call->id}};

@@ -735,6 +735,11 @@ def main(args):
         for parameters, bias in (({"net.fc.weight": "float16", "net.fc.bias": "float16"}, ", self.fc.bias.float()"), ({"net.fc.weight": "float16"}, "")):
             way, = self.ways(text, 4, "rewrite", parameters=parameters, **given)
             self.assertIn(f"return torch.nn.functional.linear(x.float(), self.fc.weight.float(){bias})\n", way)
+        for named in ("import torch.nn.functional as F", "from torch.nn import functional as F"):
+            way, = self.ways(f"{named}\n{text}", 5, "rewrite", **given)
+            self.assertIn("return F.linear(x.float(), self.fc.weight.float())", way)
+        way, = self.ways(f"import torchvision.transforms.functional as F\n{text}", 5, "rewrite", **given)
+        self.assertIn("return torch.nn.functional.linear(", way)
         self.refuse("calls no layer by its name", "import torch\ny = nets[0](x)\n", 2, "rewrite", **given)
 
     def test_a_step_that_goes_to_a_copy(self):

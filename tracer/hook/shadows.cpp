@@ -43,10 +43,10 @@ void compute(ShadowCall& call, const Frame& frame, const c10::OperatorHandle& ha
   if (outputs.size() != call.stack.size()) return;
   if (is_op(frame, {"aten::mean", "aten::sum"}) && before.stack[0].isTensor())
     call.terms = terms_of(frame, before.stack[0].toTensor(), call.stack[0].toTensor());
-  if (!is_by_rows(call) && outputs[0].isTensor() && call.stack[0].isTensor())
-    judge_count(call, before, frame, outputs[0].toTensor(), call.stack[0].toTensor());
   if (is_by_rows(call))
     return judge_rows(call, frame, outputs[0].toTensor(), call.stack[0].toTensor());
+  if (outputs[0].isTensor() && call.stack[0].isTensor())
+    judge_count(call, before, frame, outputs[0].toTensor(), call.stack[0].toTensor());
   const bool has_statistics = ops::facts_of(frame.op->name) & (ops::kNorm | ops::kStatistics);
   for (size_t i = 0; i < (has_statistics ? 1 : outputs.size()); ++i)
     if (outputs[i].isTensor() && call.stack[i].isTensor())
