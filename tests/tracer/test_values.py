@@ -35,6 +35,13 @@ class FirstNonFinite(TracedTest):
         self.assertNotIn("non_finite", self.call("short targets", "aten::_ctc_loss"))
 
 
+class WithoutResult(TracedTest):
+    def test_there_is_nothing_to_compute_again(self):
+        done = self.traced("asserts.py")
+        (call,) = done.run.calls(line=line_of("asserts.py", "asserted"), op="aten::_assert_tensor_metadata")
+        self.assertEqual(call["count"], 1)
+
+
 class FirstInTime(TracedTest):
     """What a later step makes of an op is not what the first one made of it."""
 

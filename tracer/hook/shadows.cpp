@@ -19,14 +19,15 @@ namespace {
 
 void compute(ShadowCall& call, const Frame& frame, const c10::OperatorHandle& handle,
              const std::vector<IValue>& outputs) {
+  if (outputs.empty()) return;  // it threw, or asserts something
   if (call.is_moved) {
-    const Tensor part = part_of(outputs.at(0).toTensor());
+    const Tensor part = part_of(outputs[0].toTensor());
     if (!part.defined()) return;
     return judge(call, call, frame, outputs[0].toTensor(),
                  at::where(call.is_right, call.right, in_double(part)));
   }
   if (is_dropout(*frame.op)) {
-    const Tensor part = part_of(outputs.at(0).toTensor());
+    const Tensor part = part_of(outputs[0].toTensor());
     const double kept = call.stack[2].toBool() ? 1 - call.stack[1].toDouble() : 1;
     if (!part.defined() || kept <= 0) return;
     return judge(
