@@ -8,7 +8,8 @@ import os
 import re
 
 from source import Unplaced, decoded, edit_of, read
-from statement import FACTORIES, is_op_called
+from statement import is_op_called
+from syntax import FACTORIES
 
 # What is no code: comments and literals, and what is in them.
 NO_CODE = re.compile(rb'//[^\n]*|/\*.*?\*/|R"(\w*)\(.*?\)\1"|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])+\'', re.S)
@@ -327,11 +328,8 @@ def without_cast(text, cure, call):
     return [[text.replaced(receiver[1], call.end + 1, "")]] if is_read else []
 
 
-# What reads the numbers of a tensor, and the types of C++ that are those of dtypes.
+# What reads the numbers of a tensor.
 READERS = ("data_ptr", "const_data_ptr", "mutable_data_ptr", "accessor", "packed_accessor32", "packed_accessor64")
-TYPES = {"Float": "float", "Double": "double", "Long": "int64_t", "Int": "int32_t", "Short": "int16_t", "Byte": "uint8_t", "Char": "int8_t",
-         "Bool": "bool", "Half": "at::Half", "BFloat16": "at::BFloat16"}
-DTYPES = {**{name: dtype for dtype, name in TYPES.items()}, "long": "Long", "int": "Int", "c10::Half": "Half", "c10::BFloat16": "BFloat16"}
 
 
 def data_read(text, cure):
@@ -343,8 +341,9 @@ def data_read(text, cure):
     types = [re.compile(rb"<\s*([\w:]+)").search(text.code, one.name, one.opening) for one in reads]
     if not reads or len({one[1] for one in types}) != 1:
         raise Unplaced("the line reads the data of no tensor, or as several types")
-    ways = [[text.replaced(one.start(1), one.end(1), TYPES[cure["cpp"]]) for one in types]] if cure["cpp"] in TYPES else []
-    read, asked = reads[0].receiver(), DTYPES.get(types[0][1].decode())
+    ways = [[text.replaced(one.start(1), one.end(1), cure["cpp_types"][cure["cpp"]]) for one in types]] if cure["cpp"] in cure["cpp_types"] else []
+    asked_type = {"long": "int64_t", "int": "int32_t"}.get(types[0][1].decode(), types[0][1].decode().replace("c10::", "at::"))
+    read, asked = reads[0].receiver(), next((dtype for dtype, name in cure["cpp_types"].items() if name == asked_type), None)
     name = text.data[read[0]:read[1]] if read else b""
     function = max(text.code.rfind(b"\n}", 0, reads[0].name), 0)
     made = list(re.compile(rb"(?:\bauto|Tensor)\s+%s\s*=\s*([^;{}]+);" % re.escape(name)).finditer(text.code, function, reads[0].name))

@@ -3,7 +3,7 @@ Standard library only, Python 3.8 or later."""
 
 import ast
 
-from statement import CAST_METHODS, DTYPES, VIEWS, blocks, dotted, is_cast, is_loaded, last_part, modules_imported, names_bound, torch_name
+from syntax import CAST_METHODS, DTYPES, VIEWS, blocks, dotted, is_cast, is_loaded, last_part, method_of, modules_imported, names_bound, torch_name
 
 
 LOW = {"float16", "half", "bfloat16"}
@@ -11,7 +11,7 @@ LOW = {"float16", "half", "bfloat16"}
 
 def receivers(call):
     """x.to(a).eval() is called on x.to(a), and that on x."""
-    while isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute):
+    while method_of(call):
         call = call.func.value
         yield call
 
@@ -40,12 +40,9 @@ def cast_by(statement):
 
 def raised_again(tree):
     """Loops that raise the parameters of a model which a line of the file lowers as it makes it: model = Net().half()."""
-    lowered = {dotted(n.targets[0]) for n in ast.walk(tree) if isinstance(n, ast.Assign) and isinstance(n.value, ast.Call)
-               and isinstance(n.value.func, ast.Attribute) and n.value.func.attr in ("half", "bfloat16")}
-    return sum(isinstance(n, ast.For) and isinstance(n.iter, ast.Call) and isinstance(n.iter.func, ast.Attribute) and
-               n.iter.func.attr == "parameters" and dotted(n.iter.func.value) in lowered and
-               any(isinstance(c, ast.Call) and isinstance(c.func, ast.Attribute) and c.func.attr == "float" for c in ast.walk(n))
-               for n in ast.walk(tree))
+    lowered = {dotted(n.targets[0]) for n in ast.walk(tree) if isinstance(n, ast.Assign) and method_of(n.value) in ("half", "bfloat16")}
+    return sum(isinstance(n, ast.For) and method_of(n.iter) == "parameters" and dotted(n.iter.func.value) in lowered and
+               any(method_of(c) == "float" for c in ast.walk(n)) for n in ast.walk(tree))
 
 
 def doubled(source, tree):
@@ -59,8 +56,7 @@ def literals(source, tree, dtypes=DTYPES.keys(), left_out=()):
     """torch.float32 and .float(), which say one dtype whatever the program computes in."""
     torch = torch_name(source) or "torch"
     return sum(isinstance(node, ast.Attribute) and dotted(node.value) == torch and node.attr in dtypes or
-               isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in dtypes & CAST_METHODS.keys()
-               and not node.args for node in ast.walk(tree) if node not in left_out)
+               method_of(node) in dtypes & CAST_METHODS.keys() and not node.args for node in ast.walk(tree) if node not in left_out)
 
 
 def low(source, tree):

@@ -244,7 +244,7 @@ static void add_dtypes(const Cure& cure, const Run& run, Json& question) {
     models[root] = parameters_around(run, *call);
 }
 
-// The tables of ops/python_names.inc, and the names of dtypes and precisions.
+// The tables of ops/python_names.inc, and the names of factories, dtypes and precisions.
 static void add_tables(Json& question) {
   for (const char* table : {"names", "signs", "dimension_first", "first_only"})
     question[table] = Json::array();
@@ -258,19 +258,30 @@ static void add_tables(Json& question) {
 #undef DIMENSION_FIRST
 #undef FIRST_ONLY
   question["precisions"] = precisions_as_json();
+  question["factories"] = ops::ops_that_take_no_values();
   for (const DtypeNames& names : kDtypeNames) {
     question["dtypes"][names.torch] = names.torch;
     if (names.shorter != nullptr) question["dtypes"][names.shorter] = names.torch;
+    const std::string of_c10 =
+        names.kind == DtypeKind::kFloating ? fmt::format("at::{}", names.name) : "";
+    const std::string type = names.cpp == nullptr ? of_c10 : names.cpp;
+    if (!type.empty() && names.kind != DtypeKind::kComplex)
+      question["cpp_types"][names.name] = type;
   }
 }
 
 static Json ask(const std::string& python, const Json& question) {
   return Json::parse(ask_python(python,
                                 {{"write_cure.py", embedded::kWriteCureScript},
-                                 {"demerits.py", embedded::kDemeritsScript},
+                                 {"casts.py", embedded::kCastsScript},
                                  {"cpp_source.py", embedded::kCppSourceScript},
+                                 {"demerits.py", embedded::kDemeritsScript},
+                                 {"modules.py", embedded::kModulesScript},
+                                 {"operands.py", embedded::kOperandsScript},
+                                 {"source.py", embedded::kSourceScript},
                                  {"statement.py", embedded::kStatementScript},
-                                 {"source.py", embedded::kSourceScript}},
+                                 {"syntax.py", embedded::kSyntaxScript},
+                                 {"wanted_dtype.py", embedded::kWantedDtypeScript}},
                                 question.dump()));
 }
 

@@ -4,13 +4,14 @@
     write_cure.py QUESTION ANSWER, both files of JSON
 
 QUESTION: {"questions": [[cure, …], …], "names", "signs", "dimension_first", "first_only"}, the tables of ops/python_names.inc,
-        "precisions", the rows of core/precision_words.inc, and "dtypes": {a name in torch: torch's first name of the dtype}; a cure
-        is {"path", "file", "cell", "line", "extent", "kind", "dtype", "from", …} as cures/patch.cpp writes it: what the
-        trace knows of the call that the cure is about; "base": [{"path", "text"}, …] are sources that ran in place of files
+        "precisions", the rows of core/precision_words.inc, "factories", ops that make a tensor of no values, "dtypes": {a name in torch:
+        torch's first name of the dtype}, and "cpp_types": {a dtype's name in C++: the type of its numbers there}; a cure is
+        {"path", "file", "cell", "line", "extent", "kind", "dtype", "from", …} as cures/patch.cpp writes it: what the trace knows of
+        the call that the cure is about; "base": [{"path", "text"}, …] are sources that ran in place of files
         "results": {file: [[line, column, end line, end column, dtype], …]} and "parameters": {root module: {name: dtype}}, as
         cures/known_dtypes.h has them; of a C++ source "cpp" is the dtype's name there
-ANSWER:   for each question {"ways": [{"edits": [{"path", "line", "column", "old", "new"}, …], "demerits": {…}}, …]}, the best way first, each with
-        all cures in it, as edits of what ran; or {"reason"}: why one could not be placed surely. demerits.py counts the demerits
+ANSWER:   for each question {"ways": [{"edits": [{"path", "line", "column", "old", "new"}, …], "demerits": {…}}, …]}, the best way first,
+        each with all cures in it, as edits of what ran; or {"reason"}: why one could not be placed surely. demerits.py counts the demerits
 
 A cure says what and where: "cast the operand target of mse_loss, train.py line 40, to float16". Here the expression is found
 that the line has for it, and each way to write the change there that a maintainer would: by the script's own name for the
@@ -25,12 +26,19 @@ import re
 import sys
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from demerits import LOW, demerits, receivers  # noqa: E402
+from casts import (asked_instead, asks_for_dtype, cast_edits, cast_text, cast_ways, chain_of, in_kind_of, is_state, suffixed,  # noqa: E402
+                   text_of_cast_back, with_keyword)
 from cpp_source import CppFile  # noqa: E402
+from demerits import LOW, demerits, receivers  # noqa: E402
+from modules import compiled_argument, dtype_of_value, may_be_list, module_argument, module_call, module_inputs  # noqa: E402
+from operands import operand_nodes, signed  # noqa: E402
 from source import Notebook, Source, Unplaced, change_between, edit_of, read  # noqa: E402
-from statement import (CASTS, CAST_METHODS, DTYPE_KEYWORDS, DTYPES, FACTORIES, FUNCTIONS, SIGNS, Site, binder_of, blocks,  # noqa: E402
-                       calls_in, dotted, head_nodes, import_of_torch, index_of, is_cast, is_compound, is_loaded, is_name, last_part,
-                       may_be_tensor, names_bound, new_import, new_statement, numpy_name, only, require_own_lines, shown_by, torch_name)
+from statement import Site  # noqa: E402
+from syntax import (CASTS, CAST_METHODS, DTYPES, DTYPE_KEYWORDS, FACTORIES, FUNCTIONS, SIGNS, binder_of, blocks, calls_in,  # noqa: E402
+                    dotted, head_nodes, import_of_torch, index_of, is_cast, is_compound, is_loaded, is_name, last_part, method_of,
+                    may_be_tensor, names_bound, new_import, new_statement, numpy_name, only, require_own_lines, shown_by,
+                    torch_name, without_methods)
+from wanted_dtype import dtype_names, dtype_texts, dtypes_named, names_of_dtype  # noqa: E402
 
 
 # ---- kinds of cures: each gives its ways, a way is a list of edits
@@ -52,35 +60,34 @@ def cast_operand(site):
     if len(names) > 1 and len(lists) == 1:
         names = list(lists)  # all of one list
     if len(names) > 1:
-        found = [site.operand_nodes(name) for name in names]
+        found = [operand_nodes(site, name) for name in names]
         if not all(len(nodes) == 1 for nodes in found):
             raise Unplaced("the line does not name each of the operands")
-        return site.casts([nodes[0] for nodes in found])
-    nodes = site.operand_nodes() if names == [site.cure["operand"]] or not site.cure["operand"] else []
+        return cast_ways(site, [nodes[0] for nodes in found])
+    nodes = operand_nodes(site) if names == [site.cure["operand"]] or not site.cure["operand"] else []
     if nodes:
-        return cast_earlier(site, nodes) + site.casts(nodes)
+        return cast_earlier(site, nodes) + cast_ways(site, nodes)
     if isinstance(site.statement, FUNCTIONS):
-        argument = site.compiled_argument()
+        argument = compiled_argument(site)
         if argument is None:
             raise Unplaced("no one call of the compiled function says which argument it is")
-        return site.casts(argument)
+        return cast_ways(site, argument)
     if lists != {site.cure["operand"]}:
-        nodes = site.operand_nodes(*lists)
+        nodes = operand_nodes(site, *lists)
         if len(nodes) == 1 and is_name(nodes[0]):
             text = site.source.text(nodes[0])
             return [[site.source.replaced(nodes[0], f"[t.to({dtype}) for t in {text}]"), *more]
-                    for dtype, more in site.dtype_texts(nodes[0])]
+                    for dtype, more in dtype_texts(site, nodes[0])]
     return cast_module_input(site)
 
 
 def cast_earlier(site, nodes):
     """x.long().sum() for x.sum().long(): the cast that stands behind the op."""
-    def method_of(node):
+    def called_on(node):
         call = site.source.parents.get(site.source.parents.get(node))
-        is_method = isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) and call.func.value is node
-        return (call, call.func.attr) if is_method else (None, "")
-    call, op = method_of(nodes[0])
-    cast, method = method_of(call)
+        return (call, method_of(call)) if method_of(call) and call.func.value is node else (None, "")
+    call, op = called_on(nodes[0])
+    cast, method = called_on(call)
     if len(nodes) > 1 or op not in ("sum", "cumsum") or CAST_METHODS.get(method, "half") in LOW or cast.args:
         return []
     return [[site.source.removed_behind(call, cast), site.source.behind(nodes[0], f".{cast.func.attr}()")]]
@@ -88,32 +95,32 @@ def cast_earlier(site, nodes):
 
 @writes("cast module input")
 def cast_module_input(site):
-    node = site.module_call()
-    nodes = site.operand_nodes() if node is None else []
+    node = module_call(site)
+    nodes = operand_nodes(site) if node is None else []
     if nodes:  # a function of the module's own called the op
-        return site.casts(nodes)
+        return cast_ways(site, nodes)
     if node is None:
         raise Unplaced(f"the inputs of {site.cure['module'] or site.cure['calls'][0]['op']} were not found on the line")
-    choices = site.module_inputs(node)
+    choices = module_inputs(site, node)
     spread = [keyword.value for keyword in node.keywords if keyword.arg is None and is_name(keyword.value)]
     if not choices and len(spread) == 1 and torch_name(site.source):
         is_cast = f"{torch_name(site.source)}.is_tensor(v) and v.is_floating_point()"
         return [[site.source.replaced(spread[0], f"{{k: v.to({dtype}) if {is_cast} else v for k, v in {site.source.text(spread[0])}.items()}}"),
-                 *more] for dtype, more in site.dtype_texts(node)]
+                 *more] for dtype, more in dtype_texts(site, node)]
     if not choices:
         raise Unplaced(f"which arguments of the call have another dtype than {site.cure['dtype']} is not known")
     ways = []
     for nodes in choices:
-        lists = [n for n in nodes if site.may_be_list(n, node)]
-        of_lists = site.casts(nodes, lists) if lists else []
-        ways += [way for pair in zip(site.casts(nodes), of_lists) for way in pair] if of_lists else site.casts(nodes)
+        lists = [n for n in nodes if may_be_list(site, n, node)]
+        of_lists = cast_ways(site, nodes, lists) if lists else []
+        ways += [way for pair in zip(cast_ways(site, nodes), of_lists) for way in pair] if of_lists else cast_ways(site, nodes)
     return ways
 
 
 def tensor_shown(site, node, source=None):
     """x of x[0].t().sum(1): a method gives what its tensor is, as a rule, unless it is a cast."""
     shown = shown_by(node, source)
-    while isinstance(shown, ast.Call) and isinstance(shown.func, ast.Attribute) and shown.func.attr not in CASTS and not site.is_function(shown):
+    while method_of(shown) not in ("", *CASTS) and not site.is_function(shown):
         shown = shown_by(shown.func.value, source)
     return shown
 
@@ -122,7 +129,7 @@ def tensor_shown(site, node, source=None):
 def cast_and_back(site):
     """The operand cast for this call, and what it gives cast back, behind the signs that compute with that: f(x) / n, but not a @ f(x),
     which takes one dtype."""
-    nodes = site.operand_nodes()
+    nodes = operand_nodes(site)
     node = only(nodes, "the operand")
     if site.is_numpy:
         return clipped_and_back(site, node)
@@ -136,13 +143,13 @@ def cast_and_back(site):
         around, holder = holder, site.source.parents.get(holder)
     if not isinstance(around, (ast.Call, ast.BinOp)):
         raise Unplaced("the statement gives no value that could be cast back")
-    constant = site.casts(node)[-1]
+    constant = cast_ways(site, node)[-1]
     shown = tensor_shown(site, node)
     names = [n for n in [shown, *ast.walk(node)] if is_name(n) and (
-        n is shown or site.dtype_given(n, site.statement) == site.cure["from"])]
-    back = f".to({site.source.text(names[0])}.dtype)" if names else site.back()
+        n is shown or dtype_of_value(site, n, site.statement) == site.cure["from"])]
+    back = f".to({site.source.text(names[0])}.dtype)" if names else text_of_cast_back(site)
     if not isinstance(holder, ast.Assign) or not isinstance(holder.targets[0], ast.Tuple):
-        return [[*constant, *site.suffixed(around, back)]]
+        return [[*constant, *suffixed(site, around, back)]]
     names, floats = names_bound(holder), site.cure.get("gives_floats", [])
     if len(names) != len(floats) or len(names) != len(holder.targets[0].elts):
         raise Unplaced("the statement gives no value that could be cast back")
@@ -168,7 +175,7 @@ def returned_back(site, statement, names, back):
             known.update(names_bound(other))
     value = block[-1].value
     given = value.elts if isinstance(value, ast.Tuple) else [value]
-    return [edit for node in given if node is not None and is_of_them(node) for edit in site.suffixed(node, back)]
+    return [edit for node in given if node is not None and is_of_them(node) for edit in suffixed(site, node, back)]
 
 
 def clipped_and_back(site, node):
@@ -178,7 +185,7 @@ def clipped_and_back(site, node):
         clip = site.source.parents.get(clip)
     if not isinstance(clip, ast.Call):
         raise Unplaced("nothing clips what the line computes")
-    return [[*way, *site.suffixed(clip, site.back())] for way in site.casts(node)]
+    return [[*way, *suffixed(site, clip, text_of_cast_back(site))] for way in cast_ways(site, node)]
 
 
 def made_by(site):
@@ -187,11 +194,11 @@ def made_by(site):
     is_cast = op.strip("_").startswith("to") and not op.startswith("python::")
     for nodes in site.regions():
         found = [n for n in calls_in(nodes)
-                 if (isinstance(n.func, ast.Attribute) and n.func.attr in CASTS if is_cast else site.is_called(op, n))]
+                 if (method_of(n) in CASTS if is_cast else site.is_called(op, n))]
         if not found and op.startswith("empty"):  # inside of torch.tensor(), or of a layer
             found = [n for n in calls_in(nodes) if last_part(n.func) in FACTORIES and site.is_function(n)]
-        if found and len({site.chain_of(n) for n in found}) == 1:
-            return site.chain_of(found[0]) if is_cast else found[0]
+        if found and len({chain_of(site, n) for n in found}) == 1:
+            return chain_of(site, found[0]) if is_cast else found[0]
     return None
 
 
@@ -210,19 +217,19 @@ def cast_result(site):
     node = made_by(site)
     if node is not None:
         alike = made_alike(site, node)
-        return site.casts(alike) + (site.casts(node) if len(alike) > 1 else []) + copied(site)
+        return cast_ways(site, alike) + (cast_ways(site, node) if len(alike) > 1 else []) + copied(site)
     if site.cure["calls"][0]["op"].startswith("empty"):
         raise Unplaced("the line does not call what makes it")  # a layer's parameters
-    operation = site.signed(list(head_nodes(site.statement)), site.cure["calls"][0]["op"])
+    operation = signed(site, list(head_nodes(site.statement)), site.cure["calls"][0]["op"])
     if operation and isinstance(operation[2], ast.BinOp):
-        return site.casts(operation[2]) + copied(site)
+        return cast_ways(site, operation[2]) + copied(site)
     value = getattr(site.statement, "value", None)
     targets = getattr(site.statement, "targets", [getattr(site.statement, "target", None)])
     is_one = isinstance(site.statement, (ast.Assign, ast.AnnAssign, ast.Return)) and value is not None and not isinstance(
         targets[0], ast.Tuple) and not isinstance(value, (ast.Dict, ast.List, ast.Tuple, ast.Set))
     if not is_one:
         raise Unplaced("the statement gives no value that could be cast")
-    return site.casts(value) + copied(site)
+    return cast_ways(site, value) + copied(site)
 
 
 def copied(site):
@@ -239,10 +246,10 @@ def copied(site):
 
 def variable_of(site, operand=""):
     """The variable that is the operand in this statement, or that the module is called with."""
-    nodes = site.operand_nodes(operand)
+    nodes = operand_nodes(site, operand)
     if not nodes:
-        call = site.module_call()
-        nodes = [site.module_argument(call)] if call is not None else []
+        call = module_call(site)
+        nodes = [module_argument(site, call)] if call is not None else []
     if len(nodes) < 1 or not isinstance(nodes[0], ast.Name):
         raise Unplaced("the line does not name the variable")
     binder = binder_of(site.source, nodes[0].id, site.statement)
@@ -261,21 +268,21 @@ def cast_variable(site):
     readers = [n for n in ast.walk(scope) if isinstance(n, ast.Name) and n.id == node.id and is_loaded(n)]
     if len(readers) < 2:
         raise Unplaced(f"nothing else reads {node.id}")
-    cast = "tuple(t.to({1}) for t in {0})" if site.is_state(node) else "{0}.to({1})"
+    cast = "tuple(t.to({1}) for t in {0})" if is_state(site, node) else "{0}.to({1})"
     return [[new_statement(site.source, binder, f"{node.id} = {cast.format(node.id, dtype)}"), *more]
-            for dtype, more in site.dtype_texts()]
+            for dtype, more in dtype_texts(site)]
 
 
 def cast_arrays(site):
     """x = x.astype(…) below the statement that binds it, of each of the operands, or in it where that is x = f(…)."""
     found = {node.id: binder for node, binder in (variable_of(site, name) for name in site.cure["operand"].split(","))}
     ways = []
-    for dtype, _ in site.dtype_texts():
+    for dtype, _ in dtype_texts(site):
         edits = []
         for name, binder in found.items():
             is_made = isinstance(binder, ast.Assign) and is_name(binder.targets[0]) and isinstance(binder.value, ast.Call)
-            edits += site.suffixed(binder.value, site.cast_text(dtype)) if is_made else [
-                new_statement(site.source, binder, f"{name} = {name}{site.cast_text(dtype)}")]
+            edits += suffixed(site, binder.value, cast_text(site, dtype)) if is_made else [
+                new_statement(site.source, binder, f"{name} = {name}{cast_text(site, dtype)}")]
         ways.append(edits)
     return ways
 
@@ -290,9 +297,9 @@ def cast_drawn(site):
         if not cast or (len(cast) > 1 and "float" not in site.cure["from"]):  # labels are integers as well
             raise Unplaced("which of what is drawn have the dtype is not known")
         return cast_names(site, cast, site.statement)
-    nodes = site.operand_nodes()
-    call = site.module_call() if not nodes else None
-    nodes = nodes or ([site.module_argument(call)] if call is not None else [])
+    nodes = operand_nodes(site)
+    call = module_call(site) if not nodes else None
+    nodes = nodes or ([module_argument(site, call)] if call is not None else [])
     if not nodes or nodes[0] is None:
         raise Unplaced("the line does not name the operand")
     root = nodes[0]
@@ -314,7 +321,7 @@ def cast_drawn(site):
 
 def cast_names(site, names, binder):
     return [[new_statement(site.source, binder, "{} = {}".format(", ".join(names), ", ".join(f"{n}.to({dtype})" for n in names))),
-             *more] for dtype, more in site.dtype_texts()]
+             *more] for dtype, more in dtype_texts(site)]
 
 
 def cast_container(site, name, binder, node):
@@ -322,7 +329,7 @@ def cast_container(site, name, binder, node):
     drawn = site.cure.get("drawn") or []
     floats = "" if drawn and set(drawn) == {site.cure["from"]} else " if {0}.is_floating_point() else {0}"
     ways = []
-    for dtype, more in site.dtype_texts():
+    for dtype, more in dtype_texts(site):
         def one(t):
             return f"{t}.to({dtype}){floats.format(t)}"
         index = getattr(index_of(node), "value", None) if isinstance(node, ast.Subscript) else None
@@ -373,21 +380,20 @@ def cast_parameters(site):
     module = site.cure["operand"] or site.cure["module"]
     parts = module.split(".")
     # A cast that is a statement by itself is a module's, by whatever name the trace knows that.
-    here = [n for n in calls_in(head_nodes(site.statement)) if isinstance(n.func, ast.Attribute) and n.func.attr in CASTS
+    here = [n for n in site.calls() if method_of(n) in CASTS
             and (last_part(n.func.value) == parts[-1] or getattr(site.statement, "value", None) is n
                  and isinstance(site.statement, ast.Expr))]
-    if here and len({site.chain_of(n) for n in here}) == 1:  # "net.up.double()"
-        return left_out(site, here) + [[*site.cast(site.chain_of(here[0]), dtype, f".to({dtype})"), *more] for dtype, more in site.dtype_texts()]
+    if here and len({chain_of(site, n) for n in here}) == 1:  # "net.up.double()"
+        cast = chain_of(site, here[0])
+        return left_out(site, here) + [[*cast_edits(site, cast, dtype, f".to({dtype})"), *more] for dtype, more in dtype_texts(site)]
     if not module or (module[0].isupper() and len(parts) == 1):  # no variable held it: it is called by its class
-        is_made = isinstance(site.statement, ast.Assign) and any(
-            isinstance(n, ast.Call) and isinstance(n.func, ast.Attribute) and n.func.attr in CASTS
-            for n in ast.walk(site.statement.value))
+        is_made = isinstance(site.statement, ast.Assign) and any(method_of(n) in CASTS for n in ast.walk(site.statement.value))
         if not is_made:
             raise Unplaced("no variable is known to hold the module")
-        return [[*remade(site, site.statement, dtype), *more] for dtype, more in site.dtype_texts()]
+        return [[*remade(site, site.statement, dtype), *more] for dtype, more in dtype_texts(site)]
     statement, is_whole = maker_of(site, module)
     ways = []
-    for dtype, more in site.dtype_texts():
+    for dtype, more in dtype_texts(site):
         if statement is not None and is_whole:
             edits = remade(site, statement, dtype)
             if edits:
@@ -401,9 +407,9 @@ def cast_parameters(site):
             require_own_lines(site.source, site.statement)
             line = site.statement.lineno - 1
             ways.append([site.source.new_line(line, site.source.indent_of(line), text), *more])
-    lowered = [c for c in calls_in(head_nodes(site.statement)) if site.asks_for_dtype(c)]
+    lowered = [c for c in site.calls() if asks_for_dtype(site, c)]
     if not ways and len(lowered) == 1:  # a state that is loaded: {k: v.to(torch.bfloat16) for k, v in state.items()}
-        ways = [[*site.asked_instead(lowered[0], dtype, f".to({dtype})"), *more] for dtype, more in site.dtype_texts()]
+        ways = [[*asked_instead(site, lowered[0], dtype, f".to({dtype})"), *more] for dtype, more in dtype_texts(site)]
     if not ways:
         raise Unplaced(f"no statement here makes or uses {module}")
     return ways
@@ -423,7 +429,7 @@ def left_out(site, casts):
 def made_plain(site, cast):
     """The cast, or its dtype, is left out: a model is made in Float. One that is loaded may not be."""
     made = [call for call in (cast, *receivers(cast)) if isinstance(call, ast.Call)][-1]
-    is_class, asked = last_part(made.func)[:1].isupper(), site.dtypes_named(cast)
+    is_class, asked = last_part(made.func)[:1].isupper(), dtypes_named(site, cast)
     if last_part(cast.func) in ("half", "bfloat16") or (is_class and len(asked) == 1 and cast.args == asked and not cast.keywords):
         return [site.source.removed_behind(cast.func.value, cast)]
     if is_class and len(asked) == 1 and cast.args[1:] == asked:
@@ -442,13 +448,13 @@ def remade(site, statement, dtype):
             return plain
     if len(keywords) + len(methods) == 1:
         if keywords:
-            return [site.source.replaced(keywords[0].value, site.in_kind_of(keywords[0].value, dtype))]
-        return site.asked_instead(methods[0], dtype, f".to({dtype})")
+            return [site.source.replaced(keywords[0].value, in_kind_of(keywords[0].value, dtype))]
+        return asked_instead(site, methods[0], dtype, f".to({dtype})")
     if keywords or methods or not isinstance(statement.value, ast.Call):
         return []
     weights = [k.value for k in statement.value.keywords if k.arg in ("weight", "pos_weight")]
     if last_part(statement.value.func).endswith("Loss") and len(weights) == 1:
-        return site.cast(weights[0], dtype, f".to({dtype})")
+        return cast_edits(site, weights[0], dtype, f".to({dtype})")
     return [site.source.behind(statement.value, f".to({dtype})")]
 
 
@@ -508,11 +514,11 @@ def repr_of(text):
 
 def devices_of(site):
     """The device that the statement computes on: that of a tensor which it names, or the one where it ran."""
-    call = site.module_call()
-    given = [site.module_argument(call), *(a for a in call.args if may_be_tensor(a))] if call is not None else []
-    read = [n for n in calls_in(head_nodes(site.statement)) if site.is_called(site.cure["calls"][0]["op"], n)] if site.cure["calls"] else []
+    call = module_call(site)
+    given = [module_argument(site, call), *(a for a in call.args if may_be_tensor(a))] if call is not None else []
+    read = [n for n in site.calls() if site.is_called(site.cure["calls"][0]["op"], n)] if site.cure["calls"] else []
     given += [a for n in read for a in n.args if is_name(a)]
-    named = [node for node in [*site.operand_nodes(), *given] if node is not None and is_name(node)]
+    named = [node for node in [*operand_nodes(site), *given] if node is not None and is_name(node)]
     return [f"{site.source.text(node)}.device.type" for node in named[:1]] + [None]
 
 
@@ -527,7 +533,7 @@ def regions(site):
             and last_part(s.value.func) in FRAMEWORKS and is_name(s.targets[0]) and s.lineno < site.statement.lineno
             and site.scope_of(s) in scopes]
     return [f"with {site.source.text(s.targets[0])}.autocast():" for s in made[-1:]] + [
-        region(site, device, dtype) for device in devices_of(site) for dtype in [*site.names_of_dtype(), None]]
+        region(site, device, dtype) for device in devices_of(site) for dtype in [*names_of_dtype(site), None]]
 
 
 @writes("open autocast")
@@ -539,10 +545,10 @@ def open_autocast(site, last=None):
 def leave_autocast(site, last=None):
     """The statement, or those up to the last, in a region where autocast is off, with its tensors in Float; what a module is
     given in the dtype of that."""
-    call = site.module_call()
-    given = site.module_argument(call) if call is not None and last is None else None
+    call = module_call(site)
+    given = module_argument(site, call) if call is not None and last is None else None
     if given is not None and is_name(given):
-        return [[*way, *site.casts(given)[0]] for way in autocast_off(site)]
+        return [[*way, *cast_ways(site, given)[0]] for way in autocast_off(site)]
     block = next(b for b in blocks(site.source.tree) if site.statement in b)
     statements = block[block.index(site.statement):block.index(last or site.statement) + 1]
     read = {id(n): n for statement in statements for node in head_nodes(statement)
@@ -611,10 +617,10 @@ def change_setting(site):
         raise Unplaced("no edit is known for the setting, only its description") from None
     name = last_part(wanted.func)
     value = site.cure["operand"].split("=", 1)[1].rstrip(")")
-    calls = [n for n in calls_in(head_nodes(site.statement)) if last_part(n.func) == name]
+    calls = [n for n in site.calls() if last_part(n.func) == name]
     call = only(calls, f"a call of {name}")
     given = [k for k in call.keywords if k.arg == keyword.arg]
-    return [[site.source.replaced(given[0].value, value) if given else site.with_keyword(call, f"{keyword.arg}={value}")]]
+    return [[site.source.replaced(given[0].value, value) if given else with_keyword(site, call, f"{keyword.arg}={value}")]]
 
 
 # ---- rewrites: another call than the line's, which no cast replaces
@@ -627,7 +633,7 @@ def bracketed(site, node):
 def operation(site):
     nodes = list(ast.walk(site.focus)) if site.focus is not None else []
     op = site.cure["calls"][0]["op"]
-    found = site.signed(nodes, op) or site.signed(list(head_nodes(site.statement)), op)
+    found = signed(site, nodes, op) or signed(site, list(head_nodes(site.statement)), op)
     if found is None:
         raise Unplaced("the operation was not found on the line")
     return found
@@ -660,7 +666,7 @@ def written_name(statement):
     if isinstance(statement, ast.AugAssign):
         return dotted(statement.target)
     node = statement.value if isinstance(statement, ast.Expr) else None
-    while isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr.endswith("_"):
+    while method_of(node).endswith("_"):
         node = node.func.value
     return "" if node is None else dotted(node)
 
@@ -686,8 +692,7 @@ def not_in_place(site):
         target = text(statement.target)
         return [[site.source.replaced(statement, f"{target} = {target} {sign} {bracketed(site, statement.value)}")]]
     call = getattr(statement, "value", None)
-    is_method = isinstance(statement, ast.Expr) and isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute)
-    if not is_method or not is_name(call.func.value) or not call.func.attr.endswith("_"):
+    if not isinstance(statement, ast.Expr) or not method_of(call).endswith("_") or not is_name(call.func.value):
         raise Unplaced("what is written in place was not found on the line")
     name = text(call.func.value)
     return [[site.source.before(statement, f"{name} = "),
@@ -696,13 +701,13 @@ def not_in_place(site):
 
 def floor(site):
     call = site.one(lambda nodes: [n for n in calls_in(nodes) if last_part(n.func) in ("div", "divide")], "a call of div()")
-    return [[site.with_keyword(call, 'rounding_mode="floor"')]]
+    return [[with_keyword(site, call, 'rounding_mode="floor"')]]
 
 
 def whole_numbers(site):
     """Of tensors of integers, in all calls of the op in the statement: gj.clamp_(0, gain[3] - 1), of which `gain` is Float."""
     op = site.cure["calls"][0]["op"]
-    calls = [n for n in calls_in(head_nodes(site.statement)) if last_part(n.func) == op and not site.is_function(n)]
+    calls = [n for n in site.calls() if last_part(n.func) == op and not site.is_function(n)]
     given = [a for n in calls for a in [*n.args, *(k.value for k in n.keywords)] if not isinstance(a, (ast.Constant, ast.Starred))]
     if not given:
         raise Unplaced("the statement does not compute the numbers")
@@ -731,7 +736,7 @@ def floats_alone(site):
         is_or = isinstance(holder.test, ast.BoolOp) and isinstance(holder.test.op, ast.Or)
         test = source.text(holder.test)
         return [[source.replaced(holder.test, (f"({test})" if is_or else test) + f" and {text}.is_floating_point()")]]
-    kept = [a for a in cast.args if a not in site.dtypes_named(cast)] + [k for k in cast.keywords if k.arg == "device"]
+    kept = [a for a in cast.args if a not in dtypes_named(site, cast)] + [k for k in cast.keywords if k.arg == "device"]
     stays = f"{text}.to({', '.join(source.text(a) for a in kept)})" if kept else text
     new = f"{source.text(cast)} if {text}.is_floating_point() else {stays}"
     stands_alone = isinstance(holder, (ast.Lambda, ast.comprehension, ast.ListComp, ast.GeneratorExp, ast.Dict, ast.DictComp, ast.Assign, ast.Return))
@@ -758,7 +763,8 @@ def fit_number(site):
             given = [(call, k.value) for call in calls_in(nodes) for k in call.keywords
                      if site.is_called(op, call) and k.arg in ("value", "fill_value")]
             found = given or [(call, call.args[-1]) for call in calls_in(nodes) if call.args and site.is_called(op, call) and
-                              is_named_number(call.args[-1]) and op.strip("_") in ("masked_fill", "fill", "fill_diagonal", "full", "full_like", "new_full")]
+                              is_named_number(call.args[-1]) and
+                              op.strip("_") in ("masked_fill", "fill", "fill_diagonal", "full", "full_like", "new_full")]
         if len(found) == 1:
             break
     filled = filled_by(site.statement)
@@ -829,8 +835,8 @@ def cast_gradient(site):
     target = statement.targets[0] if isinstance(statement, ast.Assign) else None
     if not isinstance(target, ast.Attribute) or target.attr != "grad":
         raise Unplaced("the line sets no gradient")
-    edits = site.suffixed(statement.value, f".to({site.source.text(target.value)}.dtype)")
-    return [edits, *site.casts(statement.value)[-1:]]
+    edits = suffixed(site, statement.value, f".to({site.source.text(target.value)}.dtype)")
+    return [edits, *cast_ways(site, statement.value)[-1:]]
 
 
 def cast_gradient_read(site):
@@ -838,12 +844,11 @@ def cast_gradient_read(site):
     around = site.class_around()
     read = [n for n in ast.walk(around or site.source.tree) if isinstance(n, ast.Assign) and isinstance(n.targets[0], ast.Name)
             and isinstance(n.value, ast.Attribute) and n.value.attr == "grad"]
-    return site.casts(only(read, "one line that reads the gradient").value)
+    return cast_ways(site, only(read, "one line that reads the gradient").value)
 
 
 def method_call(site, method):
-    return site.one(lambda nodes: [n for n in calls_in(nodes) if isinstance(n.func, ast.Attribute) and n.func.attr == method],
-                    f"a call of {method}()")
+    return site.one(lambda nodes: [n for n in calls_in(nodes) if method_of(n) == method], f"a call of {method}()")
 
 
 def receiver_of(site, method):
@@ -851,31 +856,29 @@ def receiver_of(site, method):
 
 
 def cast_before_requires_grad(site):
-    return site.casts(receiver_of(site, "requires_grad_"))[-1:]
+    return cast_ways(site, receiver_of(site, "requires_grad_"))[-1:]
 
 
 def cast_for_numpy(site):
     """x.float().numpy(); and where what comes here may be integers as well, of BFloat16 alone."""
-    receiver = tensor = receiver_of(site, "numpy")
-    torch = torch_name(site.source)
-    while isinstance(tensor, ast.Call) and isinstance(tensor.func, ast.Attribute) and tensor.func.attr in ("detach", "cpu", "contiguous"):
-        tensor = tensor.func.value
+    receiver = receiver_of(site, "numpy")
+    torch, tensor = torch_name(site.source), without_methods(receiver, ("detach", "cpu", "contiguous"))
     text = site.source.text(tensor)
     guarded = f"({text}.float() if {text}.dtype == {torch}.bfloat16 else {text})"
     is_shared = torch is not None and isinstance(tensor, (ast.Name, ast.Attribute))
-    return site.casts(receiver)[-1:] + ([[site.source.replaced(tensor, guarded)]] if is_shared else [])
+    return cast_ways(site, receiver)[-1:] + ([[site.source.replaced(tensor, guarded)]] if is_shared else [])
 
 
 def cast_inverted(site):
     inverted = site.one(lambda nodes: [n.operand for n in nodes if isinstance(n, ast.UnaryOp) and isinstance(n.op, ast.Invert)], "a ~")
-    return site.casts(inverted)[-1:]
+    return cast_ways(site, inverted)[-1:]
 
 
 def dtypes_given(nodes):
     """(call, keyword) of the dtypes that calls are given: dtype=, param_dtype=; of to(device, dtype) the second argument."""
     named = [(n, k) for n in calls_in(nodes) for k in n.keywords if (k.arg or "").endswith("dtype")]
     placed = [(n, ast.keyword(arg="dtype", value=n.args[1])) for n in calls_in(nodes)
-              if isinstance(n.func, ast.Attribute) and n.func.attr == "to" and len(n.args) == 2]
+              if method_of(n) == "to" and len(n.args) == 2]
     return named + placed
 
 
@@ -896,7 +899,7 @@ def dtype_argument(site):
 def dtype_given(site):
     """Another dtype for the one that a call hands on: dtype=torch.float32 for dtype=weight_dtype."""
     given = only(dtypes_given(head_nodes(site.statement)), "a dtype")[1]
-    (text, more) = site.dtype_texts()[-1]
+    (text, more) = dtype_texts(site)[-1]
     return [[site.source.replaced(given.value, text), *more]]
 
 
@@ -907,7 +910,7 @@ def dtype_named(site):
     is_one = isinstance(bound, ast.Assign) and len(bound.targets) == 1 and isinstance(bound.targets[0], ast.Name)
     if not is_one or site.scope_of(bound) is not site.scope_of(site.statement):
         raise Unplaced("no name of the function's own says the dtype")
-    (text, more) = site.dtype_texts()[-1]
+    (text, more) = dtype_texts(site)[-1]
     return [[site.source.replaced(bound.value, text), *more]]
 
 
@@ -924,7 +927,7 @@ def without_dtype(site):
 def cast_arguments(site):
     """What an extension is given in the one dtype is cast to the other, and what it gives back cast back; or not back, for
     what gives no tensor. A statement that is the call alone writes what it is given."""
-    calls = calls_in(head_nodes(site.statement))
+    calls = site.calls()
     call = site.focus if isinstance(site.focus, ast.Call) else only(calls, "a call")
     if isinstance(site.statement, ast.Expr) and site.statement.value is call:
         raise Unplaced("the call may write what it is given")
@@ -935,13 +938,13 @@ def cast_arguments(site):
              (variables.get(dotted(a)) or variables.get(dotted(a).replace("self.", "", 1))) == site.cure["from"]]
     if not given:
         raise Unplaced("no argument on the line is known to have the dtype")
-    edits = site.casts(given)[-1]
-    return [[*edits, *site.suffixed(call, site.back())], edits]
+    edits = cast_ways(site, given)[-1]
+    return [[*edits, *suffixed(site, call, text_of_cast_back(site))], edits]
 
 
 def without_scaler(site):
     """What needs the GradScaler is left out where there is none."""
-    for node in calls_in(head_nodes(site.statement)):
+    for node in site.calls():
         if not isinstance(node.func, ast.Attribute) or not dotted(node.func.value).endswith("scaler"):
             continue
         scaler = site.source.text(node.func.value)
@@ -956,7 +959,7 @@ def named_by_scaler(site):
     """(scaler, optimizer) as scaler.step(optimizer) names them, in the function or else in the file."""
     for tree in (site.scope_of(site.statement), site.source.tree):
         found = {(site.source.text(n.func.value), site.source.text(n.args[0])) for n in calls_in(ast.walk(tree))
-                 if isinstance(n.func, ast.Attribute) and n.func.attr == "step" and len(n.args) == 1 and is_name(n.args[0])}
+                 if method_of(n) == "step" and len(n.args) == 1 and is_name(n.args[0])}
         if len(found) == 1:
             return found.pop()
     raise Unplaced("no one scaler.step(optimizer) names the two")
@@ -977,7 +980,7 @@ def scaled(site):
     scope, text = site.scope_of(site.statement), site.source.text
     if scalers or any(isinstance(n, ast.Name) and n.id == "scaler" for n in ast.walk(scope)):
         raise Unplaced("the program has a scaler already")
-    loss = only([n for n in calls_in(head_nodes(site.statement)) if last_part(n.func) == "backward"], "backward()").func.value
+    loss = only([n for n in site.calls() if last_part(n.func) == "backward"], "backward()").func.value
     steps = {text(n.value.func.value): n for n in ast.walk(scope) if isinstance(n, ast.Expr) and isinstance(n.value, ast.Call) and
              last_part(n.value.func) == "step" and not n.value.args and is_name(n.value.func.value)}
     schedules = {dotted(n.targets[0]) for n in ast.walk(site.source.tree) if isinstance(n, ast.Assign) and
@@ -1001,10 +1004,10 @@ def scaled(site):
 
 def region_dtype(site):
     """torch.autocast(device, dtype=…): the dtype is given, or changed."""
-    call = only([n for n in calls_in(head_nodes(site.statement)) if "autocast" in last_part(n.func)], "autocast")
+    call = only([n for n in site.calls() if "autocast" in last_part(n.func)], "autocast")
     given = [k for k in call.keywords if k.arg == "dtype"]
-    return [[site.source.replaced(given[0].value, text) if given else site.with_keyword(call, f"dtype={text}"), *more]
-            for text, more in site.dtype_texts()]
+    return [[site.source.replaced(given[0].value, text) if given else with_keyword(site, call, f"dtype={text}"), *more]
+            for text, more in dtype_texts(site)]
 
 
 def buffer(site):
@@ -1013,7 +1016,7 @@ def buffer(site):
     owner = site.class_around()
     target = site.statement.targets[0] if isinstance(site.statement, ast.Assign) and len(site.statement.targets) == 1 else None
     made_here = getattr(site.scope_of(site.statement), "name", "") == "__init__" and target is not None
-    node = target if made_here else only(site.operand_nodes(), "the operand")
+    node = target if made_here else only(operand_nodes(site), "the operand")
     made = [n for n in ast.walk(owner) if isinstance(n, ast.Assign) and len(n.targets) == 1 and dotted(n.targets[0]) == dotted(node)
             and getattr(site.scope_of(n), "name", "") == "__init__"] if owner is not None else []
     if not isinstance(node, ast.Attribute) or dotted(node.value) != "self" or len(made) != 1:
@@ -1062,7 +1065,7 @@ def fake_kernel(site):
 
 def lowered_again(site):
     """A module that a function raises is, at its end, what it was: behind the last statement that uses it."""
-    calls = [n for n in calls_in(head_nodes(site.statement)) if isinstance(n.func, ast.Attribute) and n.func.attr in CASTS]
+    calls = [n for n in site.calls() if method_of(n) in CASTS]
     name = site.source.text(only(calls, "the cast").func.value)
     scope = site.scope_of(site.statement)
     if not isinstance(scope, FUNCTIONS):
@@ -1093,7 +1096,7 @@ def own_masters(site):
     ran = any(site.source.results_at(n.value) for casts in found.values() for n in casts if isinstance(n, ast.Assign))
     if not found or ran:
         return []
-    names = [name for name, dtypes in site.dtype_names().items() if "float32" in dtypes and dtypes & {"float16", "bfloat16"}]
+    names = [name for name, dtypes in dtype_names(site).items() if "float32" in dtypes and dtypes & {"float16", "bfloat16"}]
     torch = torch_name(site.source)
     bound = [n.lineno for n in ast.walk(site.source.tree) if isinstance(n, ast.Assign) and names
              and dotted(n.targets[0]) == names[0]]
@@ -1121,10 +1124,8 @@ def raises_trained(node):
 @writes("master weights")
 def masters(site):
     """What is trained is cast to Float before the optimizer is given it, or where the script does so in other runs."""
-    optimizers = {dotted(n.func.value) for n in calls_in(head_nodes(site.statement)) if isinstance(n.func, ast.Attribute) and
-                  n.func.attr == "step" and not n.args} | {
-        dotted(a) for n in calls_in(head_nodes(site.statement)) if isinstance(n.func, ast.Attribute) and
-        n.func.attr in ("unscale_", "step") for a in n.args[:1]}
+    optimizers = {dotted(n.func.value) for n in site.calls() if method_of(n) == "step" and not n.args} | {
+        dotted(a) for n in site.calls() if method_of(n) in ("unscale_", "step") for a in n.args[:1]}
     if len(optimizers) != 1:
         return cast_parameters(site)
     own = own_masters(site)
@@ -1195,8 +1196,7 @@ def ask_otherwise(site):
             edits.append(site.source.replaced(node, repr(instead[node.value]).replace("'", '"')))
         elif isinstance(node, ast.Attribute) and node.attr in instead and dotted(node).startswith(f"{torch_name(site.source)}."):
             edits.append(site.source.replaced(node, f"{dotted(node.value)}.float32"))
-        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in ("half", "bfloat16") \
-                and not node.args:
+        elif method_of(node) in ("half", "bfloat16") and not node.args:
             edits.append(site.source.replaced(node, f"{site.source.text(node.func.value)}.float()"))
         elif isinstance(node, ast.keyword) and node.arg == "autocast_adapter_dtype":
             edits.append(site.source.replaced(node.value, "True"))
@@ -1248,18 +1248,17 @@ def clipped(site):
 
 def astype(site):
     _, dtype = astype_call(site)
-    (text, _), = site.dtype_texts()
-    return [[site.source.replaced(dtype, site.in_kind_of(dtype, text))]]
+    (text, _), = dtype_texts(site)
+    return [[site.source.replaced(dtype, in_kind_of(dtype, text))]]
 
 
 def linear_in_float(site):
     """F.linear(x.float(), self.fc.weight.float(), self.fc.bias.float()) for self.fc(x), without a cast of x."""
-    call = site.module_call()
-    given = site.module_argument(call) if call is not None else None
+    call = module_call(site)
+    given = module_argument(site, call) if call is not None else None
     if given is None or not is_name(call.func):
         raise Unplaced("the line calls no layer by its name")
-    while isinstance(given, ast.Call) and isinstance(given.func, ast.Attribute) and given.func.attr in CASTS:
-        given = given.func.value
+    given = without_methods(given, CASTS)
     layer, parameters = site.source.text(call.func), site.tables.get("parameters", {}).get(site.cure["module"].split(".")[0], {})
     has_bias = f"{site.cure['module']}.bias" in parameters
     torch = torch_name(site.source)
@@ -1272,32 +1271,25 @@ def linear_in_float(site):
 
 def copied_back(site):
     """p.copy_(weight), behind the step that goes to weight = p.float(), or to weight = p and weight = weight.float()."""
-    step = only([n for n in calls_in(head_nodes(site.statement)) if isinstance(n.func, ast.Attribute) and n.func.attr.endswith("_")
-                 and is_name(n.func.value)], "the step")
+    step = only([n for n in site.calls() if method_of(n).endswith("_") and is_name(n.func.value)], "the step")
     copy = source = dotted(step.func.value)
     bound = [n for n in ast.walk(site.scope_of(site.statement)) if isinstance(n, ast.Assign) and n.lineno < site.statement.lineno
              and copy in map(dotted, n.targets)]
     for node in sorted(bound, key=lambda n: -n.lineno):
-        source = dotted(tensor_of_casts(node.value)) if source == copy else source
+        source = dotted(without_methods(node.value)) if source == copy else source
     if source == copy or "()" in source:
         raise Unplaced(f"what {copy} is a copy of is not in the function")
     return [[site.source.new_line(site.statement.end_lineno, site.source.indent_of(site.statement.lineno - 1), f"{source}.copy_({copy})")]]
 
 
-def tensor_of_casts(node):
-    """p of p.detach().float()."""
-    while isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
-        node = node.func.value
-    return node
-
-
-REWRITES = {"linear in Float": linear_in_float, "copied back": copied_back, "clipped": clipped, "astype": astype, "autocast left": leave_autocast, "autocast off": autocast_off, "lowest": lowest, "constructor": constructor, "not in place": not_in_place, "floating alone": floating_alone, "floats alone": floats_alone, "floor": floor, "whole numbers": whole_numbers, "^": exclusive_or, "~": invert,
-            "number": fit_number, "epsilon": fit_epsilon, "gradient": cast_gradient, "gradient read": cast_gradient_read,
-            "numpy": cast_for_numpy, "requires_grad_": cast_before_requires_grad, "inverted": cast_inverted,
-            "arguments": cast_arguments, "scaler": without_scaler, "dtype": dtype_argument, "dtype given": dtype_given, "dtype named": dtype_named, "no dtype": without_dtype,
-            "asked": ask_otherwise, "region again": reopened, "region dtype": region_dtype,
-            "scaled": scaled, "unscale": unscale, "buffer": buffer, "buffer kept": buffer_kept, "lowered again": lowered_again,
-            "fake kernel": fake_kernel, "own backward": own_backward}
+REWRITES = {"linear in Float": linear_in_float, "copied back": copied_back, "clipped": clipped, "astype": astype, "autocast left": leave_autocast,
+            "autocast off": autocast_off, "lowest": lowest, "constructor": constructor, "not in place": not_in_place,
+            "floating alone": floating_alone, "floats alone": floats_alone, "floor": floor, "whole numbers": whole_numbers, "^": exclusive_or,
+            "~": invert, "number": fit_number, "epsilon": fit_epsilon, "gradient": cast_gradient, "gradient read": cast_gradient_read,
+            "numpy": cast_for_numpy, "requires_grad_": cast_before_requires_grad, "inverted": cast_inverted, "arguments": cast_arguments,
+            "scaler": without_scaler, "dtype": dtype_argument, "dtype given": dtype_given, "dtype named": dtype_named, "no dtype": without_dtype,
+            "asked": ask_otherwise, "region again": reopened, "region dtype": region_dtype, "scaled": scaled, "unscale": unscale, "buffer": buffer,
+            "buffer kept": buffer_kept, "lowered again": lowered_again, "fake kernel": fake_kernel, "own backward": own_backward}
 
 
 @writes("rewrite")
@@ -1354,18 +1346,17 @@ def joined_regions(sites):
 
 def write(question):
     DTYPES.update(question["dtypes"])
+    FACTORIES.update({*question["factories"]} - {"range", "resize"})  # which others are called as well
     base = {file["path"]: file for file in question.get("base", [])}
     files, in_cpp, all_ways, sites = {}, {}, [], []
     for cure in question["cures"]:
-        key = (cure["path"], cure.get("cell"))
+        key, results = (cure["path"], cure.get("cell")), question.get("results", {}).get(cure.get("file"), ())
         text = base.get(cure["path"], {}).get("text")
         if "cpp" in cure:
             in_cpp.setdefault(key, CppFile(cure, text))
-            known = {"results": question.get("results", {}).get(cure.get("file"), ()), "signs": question["signs"], "names": question["names"]}
-            all_ways.append((key, in_cpp[key].ways({**cure, **known})))
+            all_ways.append((key, in_cpp[key].ways({**question, **cure, "results": results})))
             continue
         if key not in files:
-            results = question.get("results", {}).get(cure.get("file"), ())
             files[key] = File(cure, text, results)
         sites.append((key, Site(files[key].source, cure, question)))
     if len({path for path, _ in files}) != len(files):

@@ -119,6 +119,13 @@ uint64_t facts_of(std::string_view op) {
   return facts;
 }
 
+std::vector<std::string_view> ops_that_take_no_values() {
+  std::vector<std::string_view> names;
+  for (const Line& line : kLines)
+    if (takes_no_values(line.name)) names.push_back(line.name);
+  return names;
+}
+
 std::string without_alias(std::string_view op) {
   const OpName name = parse_op_name(op);
   const Line* line = is_libtorchs(name) ? line_of(name) : nullptr;

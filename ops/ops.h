@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace dtypecheck {
 namespace ops {
@@ -88,6 +89,7 @@ uint64_t facts_of(std::string_view op);
 inline bool takes_no_values(std::string_view op) {
   return (facts_of(op) & (kFactory | kOverwrites)) == kFactory;
 }
+std::vector<std::string_view> ops_that_take_no_values();
 
 // "aten::mul_" of "aten::multiply_": what an alias calls. Any other op is itself.
 std::string without_alias(std::string_view op);

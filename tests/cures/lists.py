@@ -1,10 +1,11 @@
-"""The lists of core/ that cures/*.py are given with a question, as cures/patch.cpp gives them."""
+"""The lists of core/ and ops/ that cures/*.py are given with a question, as cures/patch.cpp gives them."""
 
 import ast
 import pathlib
 import re
 
-CORE = pathlib.Path(__file__).resolve().parents[2] / "core"
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+CORE = ROOT / "core"
 
 
 def precisions():
@@ -28,3 +29,12 @@ def precision_names():
 def dtypes():
     rows = re.findall(r'\{Dtype::\w+, DtypeKind::\w+, \d+, "\w+", "(\w+)", (?:"(\w+)"|nullptr)', (CORE / "dtype_names.h").read_text())
     return {name: torch for torch, shorter in rows for name in (torch, shorter) if name}
+
+
+def factories():
+    return re.findall(r"^OP\((\w+), .*kFactory(?!.*kOverwrites)", (ROOT / "ops/op_list.inc").read_text(), re.M)
+
+
+def cpp_types():
+    rows = re.findall(r'DtypeKind::k(?:Integral|Bool|Floating), \d+, "(\w+)", "\w+", .*, (?:"(\w+)"|nullptr)}', (CORE / "dtype_names.h").read_text())
+    return {name: cpp or f"at::{name}" for name, cpp in rows}

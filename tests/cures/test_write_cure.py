@@ -10,12 +10,13 @@ import unittest
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "cures"))
 import demerits
 import write_cure
-from lists import dtypes, precisions
+from lists import cpp_types, dtypes, factories, precisions
 from source import Unplaced
 
 TABLES = {"names": [["grid_sampler", "grid_sample"]], "signs": [["@", "mm"], ["*", "mul"], ["-", "sub"], ["/", "div"], ["+", "add"],
                                                                  ["-", "numpy.subtract"], ["*", "numpy.multiply"], ["+", "numpy.add"], ["**", "numpy.square"]],
-          "dimension_first": ["index_"], "first_only": ["embedding"], "precisions": precisions(), "dtypes": dtypes()}
+          "dimension_first": ["index_"], "first_only": ["embedding"], "precisions": precisions(), "dtypes": dtypes(),
+          "factories": factories(), "cpp_types": cpp_types()}
 
 
 def applied(text, edits):

@@ -1,0 +1,150 @@
+"""How a cast is written at a statement: behind an expression, or where that asks for a dtype itself. Standard library only, Python 3.8 or
+later."""
+
+import ast
+import re
+
+from source import Unplaced
+from syntax import CASTS, CAST_METHODS, DTYPE_KEYWORDS, FACTORIES, is_loaded, is_name, last_part, method_of, numpy_name, torch_name
+from wanted_dtype import dtype_of, dtype_texts, dtypes_named
+
+METHOD_OF = {dtype: method for method, dtype in CAST_METHODS.items()}
+
+
+def chain_of(site, call):
+    """Of the casts that are called on one another the last that asks for a dtype, or the last: ".half()" of
+    "x.to(device).half()", and of "x.half().to(device)"."""
+    while method_of(getattr(call.func, "value", None)) in CASTS:
+        call = call.func.value
+    chain = [call]
+    while True:
+        around = site.source.parents.get(chain[-1])
+        outer = site.source.parents.get(around)
+        if not (method_of(outer) in CASTS and outer.func is around):
+            return next((c for c in reversed(chain) if asks_for_dtype(site, c)), chain[-1])
+        chain.append(outer)
+
+
+def asks_for_dtype(site, call):
+    """x.half(), x.to(torch.half)"""
+    return method_of(call) in CASTS and (
+        call.func.attr in CAST_METHODS or any(dtype_of(site, a) for a in call.args))
+
+
+def cast_ways(site, nodes, lists=()):
+    """Ways to cast each of the nodes, those of `lists` as lists of tensors."""
+    if not isinstance(nodes, list):
+        nodes = [nodes]
+    if site.cure.get("from", "").startswith("complex") and not site.cure["dtype"].startswith("complex"):
+        raise Unplaced("a cast to a real dtype drops the imaginary part")
+    ways = []
+    for text, more in dtype_texts(site, nodes[0]):
+        if any(not is_loaded(node) for node in nodes) and site.is_numpy:
+            raise Unplaced("what the line writes into is not cast there")
+        has_method = more and site.cure["dtype"] in METHOD_OF  # ".float()" needs no name for torch
+        suffix = f".{METHOD_OF[site.cure['dtype']]}()" if has_method else cast_text(site, text)
+        edits = [edit for node in nodes for edit in (
+            [site.source.replaced(node, f"[t{suffix} for t in {site.source.text(node)}]")] if node in lists else
+            cast_edits(site, node, text, suffix))]
+        ways.append(edits + (more if any(text in edit[-1] for edit in edits) else []))
+    return ways
+
+
+def cast_edits(site, node, dtype, suffix):
+    """Edits: where the node asks for a dtype that is changed, and else the cast stands behind it."""
+    if isinstance(node, (ast.Tuple, ast.List)) and node.elts:
+        return [edit for element in node.elts for edit in (
+            asked_instead(site, element, dtype, suffix) or suffixed(site, element, suffix))]
+    return asked_instead(site, node, dtype, suffix) or suffixed(site, node, suffix)
+
+
+def cast_text(site, dtype):
+    return f".astype({dtype})" if site.is_numpy else f".to({dtype})"
+
+
+def suffixed(site, node, suffix):
+    if is_state(site, node):
+        return [site.source.replaced(node, f"tuple(t{suffix} for t in {site.source.text(node)})")]
+    if isinstance(node, (ast.Name, ast.Attribute, ast.Subscript, ast.Call)) or is_bracketed(site, node):
+        return [site.source.behind(node, suffix)]
+    if stands_in_brackets(site, node):
+        return [(node.end_lineno - 1, node.end_col_offset + 1, node.end_lineno - 1, node.end_col_offset + 1, suffix)]
+    return [site.source.before(node, "("), site.source.behind(node, ")" + suffix)]
+
+
+def stands_in_brackets(site, node):
+    """(a * b), which are no call's."""
+    before, behind = site.source.lines[node.lineno - 1][:node.col_offset], site.source.lines[node.end_lineno - 1][node.end_col_offset:]
+    return before.endswith(b"(") and behind.startswith(b")") and not re.search(rb"[\w)\]]\s*$", before[:-1])
+
+
+def is_bracketed(site, node):
+    return isinstance(node, (ast.ListComp, ast.Dict, ast.Set))
+
+
+def is_state(site, node):
+    """The pair of states of an LSTM, which no `.to()` casts: a variable that has both."""
+    if isinstance(site.source.parents.get(node), (ast.Tuple, ast.List)):
+        return False
+    operand = site.cure["calls"][0]["operand"] if site.cure.get("calls") else ""
+    is_lstm = "LSTM" in site.cure["module_class"] or any(c["op"].startswith("lstm") for c in site.cure["calls"])
+    return is_lstm and operand.strip("_").startswith(("hx", "cx")) and isinstance(node, (ast.Name, ast.Attribute))
+
+
+def asked_instead(site, node, dtype, suffix):
+    """Where an expression asks for a dtype by itself: torch.zeros(…, dtype=…), x.half(), x.to(torch.half)."""
+    if not isinstance(node, ast.Call) or site.is_numpy:
+        return []
+    for keyword in node.keywords:
+        if keyword.arg in DTYPE_KEYWORDS:
+            asked = keyword.value
+            if isinstance(asked, ast.BoolOp) and isinstance(asked.op, ast.Or):  # "dtype or x.dtype"
+                asked = asked.values[-1]
+            return [site.source.replaced(asked, in_kind_of(asked, dtype))]
+    name = last_part(node.func)
+    is_method = isinstance(node.func, ast.Attribute) and not site.is_function(node)
+    if is_method and name in CAST_METHODS and not node.args:
+        method = suffix.split("(")[0][1:]
+        text = METHOD_OF[site.cure["dtype"]] if dtype.endswith(f".{site.cure['dtype']}") and site.cure[
+            "dtype"] in METHOD_OF else None
+        end = (node.func.end_lineno - 1, node.func.end_col_offset)
+        if text or method in CAST_METHODS:
+            return [(end[0], end[1] - len(name), *end, text or method)]
+        return [(end[0], end[1] - len(name), node.end_lineno - 1, node.end_col_offset, f"to({dtype})")]
+    if is_method and name == "type_as":
+        return [(node.func.end_lineno - 1, node.func.end_col_offset - len(name), node.end_lineno - 1, node.end_col_offset,
+                 f"to({dtype})")]
+    if is_method and name in ("to", "type"):
+        named = dtypes_named(site, node)
+        # "x.to(config.float_th)", which gave another dtype than it was given.
+        is_cast = len(node.args) == 1 and not node.keywords and is_name(node.args[0]) and site.cure.get("was") not in (
+            None, site.cure.get("from")) and site.source.results_at(node) == {site.cure.get("from")}
+        if len(named) == 1 or is_cast:
+            return [site.source.replaced(*(named or node.args), dtype)]
+    is_drawn = name.startswith("rand") and "float" not in site.cure["dtype"]  # it draws no integers
+    is_factory = name in FACTORIES and not is_drawn and (site.is_function(node) or name.startswith("new_"))
+    if is_factory and not any(isinstance(a, ast.Starred) for a in node.args) and "(" not in dtype:
+        if suffix.startswith(".to("):
+            return [with_keyword(site, node, f"dtype={dtype}")]
+    return []
+
+
+def in_kind_of(value, dtype):
+    """A dtype that is given as a text stays one."""
+    is_text = isinstance(value, ast.Constant) and isinstance(value.value, str)
+    return f'"{dtype.rsplit(".", 1)[-1]}"' if is_text else dtype
+
+
+def with_keyword(site, node, text):
+    given = [*node.args, *(keyword.value for keyword in node.keywords)]
+    if not given:
+        return (node.end_lineno - 1, node.end_col_offset - 1, node.end_lineno - 1, node.end_col_offset - 1, text)
+    return site.source.behind(max(given, key=lambda n: (n.end_lineno, n.end_col_offset)), ", " + text)
+
+
+def text_of_cast_back(site):
+    """The suffix that casts back to the dtype that the operand had."""
+    name = torch_name(site.source)
+    if site.is_numpy:
+        return cast_text(site, f"{numpy_name(site.source) or 'numpy'}.{site.cure['from']}")
+    return f".to({name}.{site.cure['from']})" if name else f".{METHOD_OF[site.cure['from']]}()"
