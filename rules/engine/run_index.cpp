@@ -375,13 +375,16 @@ const OpCall* RunIndex::maker_behind(const Operand& operand, uint64_t facts) con
   return maker;
 }
 
-std::vector<const OpCall*> RunIndex::with_makers(const OpCall& call) const {
+std::vector<const OpCall*> RunIndex::with_makers(const OpCall& call,
+                                                 const LeadsOn& leads_on) const {
   std::vector<const OpCall*> reached = {&call};
   std::set<OpCallId> seen = {call.id};
   for (size_t next = 0; next < reached.size() && next < kMaxFollowed; ++next) {
-    for (const Operand& operand : reached[next]->operands) {
+    const OpCall& at = *reached[next];
+    for (const Operand& operand : at.operands) {
       const OpCall* made = run_.call(operand.origin);
-      if (made != nullptr && seen.insert(made->id).second) reached.push_back(made);
+      if (made != nullptr && (!leads_on || leads_on(at, operand)) && seen.insert(made->id).second)
+        reached.push_back(made);
     }
   }
   return reached;

@@ -32,7 +32,9 @@ class RunIndex {
   // and so on. nullptr: none was seen.
   const OpCall* maker_behind(const Operand& operand, uint64_t facts) const;
   // The call, and what made its operands, theirs, and so on, the nearest first: some 64 at most.
-  std::vector<const OpCall*> with_makers(const OpCall& call) const;
+  // Operands that do not lead on are left out.
+  using LeadsOn = std::function<bool(const OpCall& call, const Operand& operand)>;
+  std::vector<const OpCall*> with_makers(const OpCall& call, const LeadsOn& leads_on = {}) const;
 
   // What the contracts measured. An op that promotes answers in the promoted dtype of its operands,
   // and refuses no mix of floating dtypes. For that, and for what a derivative's formula refuses,
