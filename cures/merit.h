@@ -25,6 +25,9 @@ LowShare low_share(const Run& run, const std::set<std::string>& adapters = {},
 
 // No run of the patch is better than this.
 Merit merit_of_source(const Patch& patch, bool is_setting, const std::vector<Change>& changes);
+inline Merit merit_of_source(const Node& node) {
+  return merit_of_source(node.patch, !node.prompt.empty(), node.changes);
+}
 // A warning in a program that an op refused or whose loss is lost, which takes a change of its own:
 // of the rest, 16-bit weights that stand still are part of that unless the command line asks for
 // them.
