@@ -53,19 +53,32 @@ Trial Attempts::run(const Patch& patch, const Program& program, const std::strin
   return trial;
 }
 
-TrialOptions Attempts::as_far_as_needed() const {
-  const uint64_t steps = judge.enough_steps();
-  return {.enough_steps = steps, .ends_when_steady = steps > 0};
+TrialOptions Attempts::as_far_as_needed() const { return {.may_end_after = judge.enough()}; }
+
+// What the recorded run did is done again where it ended by itself, and in time to be repeated:
+// what was found may stand at its end.
+static Progress to_be_repeated(const Run& run, double timeout_s) {
+  const uint32_t lost_step = lost_step_of(run);
+  const bool is_ended =
+      std::all_of(run.processes.begin(), run.processes.end(), [&](const Process& process) {
+        const double seconds =
+            static_cast<double>(process.ended_unix_ns - process.started_unix_ns) / 1e9;
+        return process.end != EndState::kRunning && process.signal == 0 && seconds < timeout_s / 4;
+      });
+  Progress progress = is_ended ? progress_of(run) : Progress();
+  progress.steps = std::max<uint64_t>(progress.steps, lost_step);
+  return progress;
 }
 
 std::shared_ptr<const Trial> Attempts::repair(const Trial& recorded, bool runs_eagerly) {
   Program program = program_;
   if (runs_eagerly) program.environment["TORCHDYNAMO_DISABLE"] = "1";
+  const Run& before = recorded.recorded.run;
   auto trial =
       std::make_shared<Trial>(run({}, program, "the repair run",
                                   {.keep_going = true,
-                                   .ends_when_steady = true,
-                                   .looked_at_step = lost_step_of(recorded.recorded.run)}));
+                                   .may_end_after = to_be_repeated(before, options_.timeout_s),
+                                   .looked_at_step = lost_step_of(before)}));
   if (trial->is_interrupted) return nullptr;
   if (!trial->problem.empty() || trial->recorded.run.calls.empty()) {
     found.impossible =

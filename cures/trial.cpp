@@ -239,31 +239,37 @@ constexpr double kBusy = 4;  // a program that has the machine works a quarter o
 
 class Novelty {
  public:
-  void look_at(const Trial& trial, double seconds) {
+  void look_at(const Trial& trial, double seconds, const Progress& least) {
+    const Progress now = progress_of(trial.recorded.run);
     if (trial.recorded.run.calls.size() != calls_) {
       calls_ = trial.recorded.run.calls.size();
       since_s_ = seconds;
-      since_steps_ = trial.steps();
+      since_ = now;
     }
+    if (reached_s_ < 0 && now.has_reached(least)) reached_s_ = seconds;
     constexpr double kLeast_s = 10;
-    is_over_ = calls_ > 0 && seconds - since_s_ > std::max(kLeast_s, since_s_ / 2);
+    is_over_ = calls_ > 0 && reached_s_ >= 0 && seconds - reached_s_ > kLeast_s &&
+               seconds - since_s_ > std::max(kLeast_s, since_s_ / 2);
   }
   bool is_over() const { return is_over_; }
-  uint64_t since_steps() const { return since_steps_; }
+  Progress since() const { return since_; }
 
  private:
   size_t calls_ = 0;
-  double since_s_ = 0;
-  uint64_t since_steps_ = 0;
+  double since_s_ = 0, reached_s_ = -1;
+  Progress since_;
   bool is_over_ = false;
 };
 
 }  // namespace
 
-uint64_t Trial::steps() const {
-  uint64_t steps = 0;
-  for (const Process& process : recorded.run.processes) steps = std::max(steps, process.steps);
-  return steps;
+Progress progress_of(const Run& run) {
+  Progress most;
+  for (const Process& process : run.processes) {
+    most.steps = std::max(most.steps, process.steps);
+    most.op_calls = std::max(most.op_calls, process.events);
+  }
+  return most;
 }
 
 std::string why_not_built(const Program& program) {
@@ -283,8 +289,7 @@ Trial run_trial(const Patch& patch, const Program& program, const TrialOptions& 
     const auto begun = Clock::now();
     Novelty novelty;
     // The trace is read while it grows only where somebody asks what is in it.
-    const bool is_followed =
-        options.enough_steps > 0 || options.ends_when_steady || options.progress;
+    const bool is_followed = options.may_end_after || options.progress;
     const auto is_over = [&] { return attempt.has_ended() || interruption.has_come(); };
     auto pause = std::chrono::milliseconds(100);
     bool is_enough = false;
@@ -294,20 +299,24 @@ Trial run_trial(const Patch& patch, const Program& program, const TrialOptions& 
       const double seconds = std::chrono::duration<double>(Clock::now() - begun).count();
       if (is_over()) break;
       if (is_followed) trial.recorded = attempt.recorded();
-      const uint64_t steps = trial.steps();
-      novelty.look_at(trial, std::min(seconds, kBusy * attempt.processor_seconds()));
+      novelty.look_at(trial, std::min(seconds, kBusy * attempt.processor_seconds()),
+                      options.may_end_after.value_or(Progress()));
       trial.is_timed_out = seconds > options.timeout_s;
-      is_enough =
-          trial.is_timed_out || (options.enough_steps > 0 && steps >= options.enough_steps) ||
-          (options.ends_when_steady && novelty.is_over() && steps >= options.looked_at_step);
-      if (options.progress) options.progress(fmt::format("{:.0f} s, {} steps", seconds, steps));
+      is_enough = trial.is_timed_out || (options.may_end_after && novelty.is_over());
+      if (options.progress)
+        options.progress(fmt::format("{:.0f} s, {} steps", seconds, trial.steps()));
     }
     const bool has_ended = attempt.has_ended();
     attempt.end();
     trial.is_interrupted = interruption.has_come();
     if (trial.is_interrupted) return trial;
     if (has_ended) trial.end = attempt.how_it_ended();
-    trial.steps_till_steady = std::max<uint64_t>(novelty.since_steps(), options.looked_at_step);
+    trial.till_steady = novelty.since();
+    if (options.may_end_after) {
+      auto& [steps, op_calls] = trial.till_steady;
+      steps = std::max(steps, options.may_end_after->steps);
+      op_calls = std::max(op_calls, options.may_end_after->op_calls);
+    }
     trial.recorded = attempt.recorded();
     trial.findings = judging::judged_report(trial.recorded, {}).findings;
     trial.last_words = attempt.last_words(trial.recorded.run);

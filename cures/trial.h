@@ -14,6 +14,17 @@
 
 namespace dtypecheck::cures {
 
+// How far a run has come: its process that has come furthest.
+struct Progress {
+  uint64_t steps = 0;
+  uint64_t op_calls = 0;
+
+  bool has_reached(const Progress& other) const {
+    return steps >= other.steps && op_calls >= other.op_calls;
+  }
+};
+Progress progress_of(const Run& run);
+
 struct TrialOptions {
   double timeout_s = 600;
   // Refused calls are repeated with operands cast (`trace --keep-going`), so that the run shows all
@@ -22,12 +33,10 @@ struct TrialOptions {
   // Random numbers are off in their last bits, which tells how much rounding moves the program's
   // end (`trace --nudge`); with keep_going.
   bool nudge = false;
-  // Ends a program that goes on once it has made as many steps as this; 0: it ends by itself.
-  uint64_t enough_steps = 0;
-  // Ends it once it does nothing new: for a program that trains for hours.
-  bool ends_when_steady = false;
-  // A step whose values are all looked at, and those of the step before, and that it is not ended
-  // before, for what it does there is new; 0: none.
+  // Ends a program that goes on once it has come so far and then does nothing new: one may train
+  // for hours. Nothing: it ends by itself.
+  std::optional<Progress> may_end_after;
+  // A step whose values are all looked at, and those of the step before; 0: none.
   uint32_t looked_at_step = 0;
   // Called now and then, with what to show a user who waits.
   std::function<void(const std::string& what)> progress = nullptr;
@@ -35,17 +44,17 @@ struct TrialOptions {
 
 struct Trial {
   judging::RecordedRun recorded;
-  std::vector<Finding> findings;   // of `recorded`, causes first
-  std::optional<ChildEnd> end;     // nothing: it was ended before its end
-  bool is_interrupted = false;     // by the user; nothing else is known then
-  bool is_timed_out = false;       // it was ended for its time alone
-  uint64_t steps_till_steady = 0;  // after as many nothing new was recorded, as far as was looked
-  std::string last_words;          // what ended it, or its last line; not yet printable
-  std::vector<double> numbers;     // those that it printed to standard output, in their order
-  std::string problem;             // why it could not be run; nothing else is known then
-  std::string writes_stay;         // why its writes were not kept apart; "" where they were
+  std::vector<Finding> findings;  // of `recorded`, causes first
+  std::optional<ChildEnd> end;    // nothing: it was ended before its end
+  bool is_interrupted = false;    // by the user; nothing else is known then
+  bool is_timed_out = false;      // it was ended for its time alone
+  Progress till_steady;           // after as much nothing new was recorded, as far as was looked
+  std::string last_words;         // what ended it, or its last line; not yet printable
+  std::vector<double> numbers;    // those that it printed to standard output, in their order
+  std::string problem;            // why it could not be run; nothing else is known then
+  std::string writes_stay;        // why its writes were not kept apart; "" where they were
 
-  uint64_t steps() const;
+  uint64_t steps() const { return progress_of(recorded.run).steps; }
   bool ended_well() const { return end && end->is_success(); }
 };
 

@@ -255,8 +255,12 @@ void Judge::remember(const Trial& trial) {
 }
 
 void Judge::compare_with(std::shared_ptr<const Trial> repair_run) {
-  // Not its steps to the moment when it was ended: those tell how fast the machine was.
-  if (!repair_run->end) enough_steps_ = std::max<uint64_t>(repair_run->steps_till_steady, 1);
+  // Not how far it came until it was ended: that tells how fast the machine was. A change makes a
+  // few op calls less.
+  if (!repair_run->end) {
+    enough_ = repair_run->till_steady;
+    enough_->op_calls = enough_->op_calls / 4 * 3;
+  }
   const std::vector<Finding>& findings = repair_run->findings;
   const bool is_sound = std::none_of(findings.begin(), findings.end(), [](const Finding& finding) {
     return makes_non_finite(finding) || loses_steps(finding);
@@ -287,6 +291,20 @@ const Finding* Judge::left_of(const Node& node, const Finding& goal, const Node&
     return is_still(node, goal, next, finding);
   });
   return left == findings.end() ? nullptr : &*left;
+}
+
+// What the finding is about, by the function: its lines may have moved.
+static bool has_run_again(const Run& run, const Finding& goal, const Run& next) {
+  const OpCall* before = run.call(goal.call);
+  if (before == nullptr) return true;
+  const auto name = [](std::string_view op) {
+    return op.ends_with('_') ? op.substr(0, op.size() - 1) : op;
+  };
+  return std::any_of(next.calls.begin(), next.calls.end(), [&](const OpCall& call) {
+    return call.site.phase == before->site.phase &&
+           call.site.line.function == before->site.line.function &&
+           name(call.op) == name(before->op);
+  });
 }
 
 Judgement Judge::judge(const Node& node, const Finding& goal, const Node& next, bool is_setting) {
@@ -343,11 +361,15 @@ Judgement Judge::judge(const Node& node, const Finding& goal, const Node& next, 
   }
   if (trial.end && !trial.end->is_success())
     return {Verdict::kRefuted, Reason::kDies, "dies: " + trial.last_words};
-  const bool is_enough = trial.end || (enough_steps_ > 0 && trial.steps() >= enough_steps_);
+  const bool is_enough =
+      trial.end || (enough_ && progress_of(trial.recorded.run).has_reached(*enough_));
   if (!is_enough && trial.is_timed_out)
     return {Verdict::kNotTried, Reason::kNoRun,
             how_far(trial) + " in time; allow more with --timeout"};
   if (!is_enough) return {Verdict::kNotTried, Reason::kNoRun, how_far(trial)};
+  if (!trial.end && !has_run_again(node.run(), goal, trial.recorded.run))
+    return {Verdict::kNotTried, Reason::kNoRun,
+            how_far(trial) + ", and neither was this line; allow more with --timeout"};
   if (is_read_as_before(node.run(), goal, trial.recorded.run))
     return {Verdict::kRefuted, Reason::kStill,
             "what rounded the numbers is read as before: " + described(goal)};

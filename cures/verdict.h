@@ -39,7 +39,8 @@ class Judge {
   // What changed runs are held against: numbers where it did not die, its steps where it was
   // ended.
   void compare_with(std::shared_ptr<const Trial> repair_run);
-  uint64_t enough_steps() const { return enough_steps_; }
+  // How far a changed run has to come; nothing: to its end.
+  std::optional<Progress> enough() const { return enough_; }
   const std::map<std::string, DtypeSet>& trained() const { return trained_; }
 
   // An unpatched run trained weights in the dtype of those that do not move.
@@ -65,7 +66,7 @@ class Judge {
   std::shared_ptr<const Trial> repaired_;
   bool is_without_numbers_ = false;  // the repair run died, or overflowed
   bool loses_loss_ = false;          // an unpatched run's loss was NaN or infinite
-  uint64_t enough_steps_ = 0;        // of a program that the repair run saw no end of
+  std::optional<Progress> enough_;   // of a program that the repair run saw no end of
   std::optional<double> spread_;  // of what it prints, by rounding alone; asked where a try differs
   std::set<std::string> known_, reached_, made_;
   std::map<std::string, DtypeSet> trained_;

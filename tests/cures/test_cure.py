@@ -51,6 +51,24 @@ while True:
     net(batch).sum().backward()
     optimizer.step()
 """
+# Dies behind a training in which nothing new happens for 15 seconds.
+LATE = """\
+import time, torch
+
+net = torch.nn.Linear(4, 4)
+optimizer = torch.optim.SGD(net.parameters(), lr=0.01)
+batch = torch.ones(2, 4)
+for step in range(30):
+    loss = net(batch).sum()
+    loss.backward()
+    optimizer.step()
+    until = time.process_time() + 0.5
+    while time.process_time() < until:
+        pass
+print(float(loss) / 1e3)
+samples = net.half()(batch)
+print(float(samples.sum()) / 1e3)
+"""
 # The same mistake in training and in evaluation, and a checkpoint between.
 TWO_SITES = """\
 import torch
@@ -645,6 +663,11 @@ print(count)
         self.assertEqual(found["verdict"], "proven", found)
         self.assertIn("its end was not reached", found["tries"][-1]["reason"])
         self.assert_nothing_runs()
+
+    def test_what_dies_late_is_reached(self):
+        self.record("late", LATE)
+        found = json.loads(self.cure("--json", "late/run", status=0).stdout)
+        self.assertIn("30 steps to its end", found["tries"][-1]["reason"])
 
     def test_interrupted(self):
         run = self.copy("interrupted")
