@@ -5,7 +5,7 @@ import ast
 import re
 
 from source import Unplaced
-from syntax import CASTS, CAST_METHODS, DTYPE_KEYWORDS, FACTORIES, is_loaded, is_name, last_part, method_of, numpy_name, torch_name
+from syntax import CASTS, CAST_METHODS, DTYPE_KEYWORDS, FACTORIES, FUNCTIONS, is_loaded, is_name, last_part, method_of, numpy_name, torch_name
 from wanted_dtype import dtype_of, dtype_texts, dtypes_named
 
 METHOD_OF = {dtype: method for method, dtype in CAST_METHODS.items()}
@@ -63,6 +63,10 @@ def cast_text(site, dtype):
 
 
 def suffixed(site, node, suffix):
+    if may_be_none(site, node):
+        text = f"{node.id}{suffix} if {node.id} is not None else None"
+        is_argument = isinstance(site.source.parents.get(node), (ast.Call, ast.keyword))
+        return [site.source.replaced(node, text if is_argument else f"({text})")]
     if is_state(site, node):
         return [site.source.replaced(node, f"tuple(t{suffix} for t in {site.source.text(node)})")]
     if isinstance(node, (ast.Name, ast.Attribute, ast.Subscript, ast.Call)) or is_bracketed(site, node):
@@ -70,6 +74,35 @@ def suffixed(site, node, suffix):
     if stands_in_brackets(site, node):
         return [(node.end_lineno - 1, node.end_col_offset + 1, node.end_lineno - 1, node.end_col_offset + 1, suffix)]
     return [site.source.before(node, "("), site.source.behind(node, ")" + suffix)]
+
+
+def may_be_none(site, node):
+    """A parameter whose default is None, read where nothing has asked whether it is."""
+    scope = site.scope_of(site.statement)
+    if not isinstance(node, ast.Name) or not isinstance(scope, FUNCTIONS) or not has_default_none(scope.args, node.id):
+        return False
+    name = node.id
+    if any(isinstance(n, ast.Name) and n.id == name and not is_loaded(n) for n in ast.walk(scope)):
+        return False
+    around = node
+    while around is not scope:
+        around = site.source.parents[around]
+        if isinstance(around, (ast.If, ast.IfExp)) and is_read(around.test, name):
+            return False
+    return not any(isinstance(n, ast.If) and is_read(n.test, name) and isinstance(n.body[-1], (ast.Return, ast.Raise))
+                   for n in scope.body if n.lineno < site.statement.lineno)
+
+
+def is_read(tree, name):
+    return any(isinstance(n, ast.Name) and n.id == name for n in ast.walk(tree))
+
+
+def has_default_none(arguments, name):
+    positional = [*arguments.posonlyargs, *arguments.args]
+    defaults = dict(zip((a.arg for a in reversed(positional)), reversed(arguments.defaults)))
+    defaults.update(zip((a.arg for a in arguments.kwonlyargs), arguments.kw_defaults))
+    default = defaults.get(name)
+    return isinstance(default, ast.Constant) and default.value is None
 
 
 def stands_in_brackets(site, node):

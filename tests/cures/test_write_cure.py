@@ -76,6 +76,20 @@ class WriteCureTest(unittest.TestCase):
         self.check("q.index_add_(0, i, k)", "q.index_add_(0, i, k.to(torch.float32))", op="index_add_", operand="source",
                    arguments=["self", "index", "source"])
 
+    def test_a_parameter_that_may_be_none(self):
+        def text(body, mask="mask=None"):
+            return f"import torch\ndef attend(q, k, {mask}):\n{body}"
+        how = dict(op="scaled_dot_product_attention", operand="attn_mask", arguments=["query", "key", "value", "attn_mask"], dtype="bool", before="int64")
+        use = "    return F.scaled_dot_product_attention(q, k, k, attn_mask=mask)\n"
+        guarded = use.replace("=mask", "=mask.to(torch.bool) if mask is not None else None")
+        plain = use.replace("=mask", "=mask.to(torch.bool)")
+        self.assertIn(text(guarded), self.ways(text(use), 3, "cast operand", **how))
+        self.assertIn(text(plain, mask="mask"), self.ways(text(use, mask="mask"), 3, "cast operand", **how))
+        self.assertIn(text(plain, mask="mask=0"), self.ways(text(use, mask="mask=0"), 3, "cast operand", **how))
+        for asked in "    if mask is None:\n        return k\n", "    mask = k if mask is None else mask\n":
+            self.assertIn(text(asked + plain), self.ways(text(asked + use), 3 + asked.count("\n"), "cast operand", **how))
+        self.assertIn(text("    if mask is not None:\n    " + plain), self.ways(text("    if mask is not None:\n    " + use), 4, "cast operand", **how))
+
     def test_names_of_16_bits_that_the_file_reads(self):
         made = dict(op="ones_like", operand="", arguments=["self"], dtype="bfloat16", before="float32")
         text = ("import torch\ndef create(module):\n    return Linear(dtype=module.weight.dtype)\n"
