@@ -351,6 +351,19 @@ def labels_of_a_regression():
     return torch.tensor(labels, dtype=torch.int64 if MODE == "damaged" else torch.float32).float().square().mean()
 
 
+@case("far-from-float")
+def times_one_by_one():
+    """A sampler's times between 0 and 1, one in each call: the network is told 0 each time."""
+    times = [torch.tensor([1 - i / 40], dtype=torch.int64 if MODE == "damaged" else torch.float32) for i in range(1, 40)]
+    return torch.cat(times).float().mean()
+
+
+@case(None)
+def times_in_steps():
+    times = [torch.tensor([999 - i * 24.975], dtype=torch.float32 if MODE == "float" else torch.int64) for i in range(40)]
+    return torch.cat(times).float().mean()
+
+
 @case(None)
 def lengths_in_samples():
     seconds = [1.5 + i / 7 for i in range(60)]

@@ -5,6 +5,7 @@
 #include "tracer/hook/python_calls.h"
 
 #include <cmath>
+#include <unordered_map>
 
 #include "ops/ops.h"
 #include "tracer/hook/describe.h"
@@ -61,14 +62,28 @@ bool on_enter(const void* place) {
   return true;
 }
 
-// torch.tensor([0.5, …], dtype=torch.long), which says nothing.
-void note_fractions(const trace::SignatureRecord* signature, python::Object* source,
+// torch.tensor([0.5, …], dtype=torch.long), which says nothing: a list, or number after number at
+// one line. Only where a first call has made integers of floats are the next ones looked at. GIL
+// held.
+void note_fractions(trace::SignatureRecord* signature, bool is_new, python::Object* source,
                     const c10::TensorImpl* impl) {
-  if (!signature || !c10::isIntegralType(static_cast<c10::ScalarType>(dtype_of(impl)), false))
+  constexpr size_t kMostLines = 256;
+  static auto* cut = new std::unordered_map<const trace::SignatureRecord*, python::Fractions>;
+  if (is_new) {
+    const bool is_integral =
+        c10::isIntegralType(static_cast<c10::ScalarType>(dtype_of(impl)), false);
+    if (!is_integral || cut->size() >= kMostLines) return;
+    cut->erase(signature);
+  } else if (cut->count(signature) == 0) {
     return;
-  const double number = python::fraction_cut_off(source);
+  }
+  python::Fractions& sum = (*cut)[signature];
+  const bool is_of_floats = python::add_fractions(source, sum);
+  const double number = sum.lost();
   if (number != 0)
     write_inexact(signature, number, std::trunc(number), tracer.current_step(), 0, {});
+  constexpr std::ptrdiff_t kEnough = 256;
+  if (!is_of_floats || number != 0 || sum.count >= kEnough) cut->erase(signature);
 }
 
 void on_leave(const void* place, const char* function, python::Object* source, const void* tensor) {
@@ -82,13 +97,14 @@ void on_leave(const void* place, const char* function, python::Object* source, c
   const uint64_t key =
       python_call_key(function, frame, mix(python::word_of_source(source), tensor_word(impl)));
   trace::SignatureRecord* signature = tracer.signatures.find(key);
-  if (signature) {
-    count_call(signature);
-  } else {
+  const bool is_new = !signature;
+  if (is_new)
     signature = describe_factory(state, key, function, source, frame, impl);
-    note_fractions(signature, source, impl);
-  }
-  if (signature) set_origin(impl, signature->id);
+  else
+    count_call(signature);
+  if (!signature) return;
+  note_fractions(signature, is_new, source, impl);
+  set_origin(impl, signature->id);
 }
 
 bool numpy_is_looked_at() { return tracer.may_record() && is_looking(); }

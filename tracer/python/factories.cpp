@@ -147,28 +147,26 @@ constexpr size_t kFloatValue = 16;      // PyFloatObject::ob_fval
 constexpr std::ptrdiff_t kFewest = 16;  // numbers, to speak of a share of them
 constexpr double kMuch = 0.25;
 
-struct Fractions {
-  const Object* type;                   // Python's float
-  double first = 0, cut = 0, size = 0;  // sums of squares
-  std::ptrdiff_t count = 0;
-};
+// `type`: Python's float, for a list may hold others behind what source_of() looked at.
+void add_number(Object* value, const Object* type, Fractions& sum) {
+  if (type_of(value) != type || sum.count >= kMostValues) return;
+  const auto number = load<double>(value, kFloatValue);
+  const double cut = number - std::trunc(number);
+  ++sum.count;
+  if (!std::isfinite(number)) return;
+  if (sum.first == 0 && cut != 0) sum.first = number;
+  sum.cut += cut * cut;
+  sum.size += number * number;
+}
 
-void add_fractions(Object* list, Fractions& sum, int depth) {
+void add_numbers(Object* list, const Object* type, Fractions& sum, int depth) {
   if (depth > kMostNested) return;
   for (std::ptrdiff_t i = 0; i < sequence_size(list) && sum.count < kMostValues; ++i) {
     Object* value = sequence_item(list, i);
-    if (sequence_size(value) > 0) {
-      add_fractions(value, sum, depth + 1);
-      continue;
-    }
-    if (type_of(value) != sum.type) continue;  // behind what source_of() looked at
-    const auto number = load<double>(value, kFloatValue);
-    const double cut = number - std::trunc(number);
-    ++sum.count;
-    if (!std::isfinite(number)) continue;
-    if (sum.first == 0 && cut != 0) sum.first = number;
-    sum.cut += cut * cut;
-    sum.size += number * number;
+    if (sequence_size(value) > 0)
+      add_numbers(value, type, sum, depth + 1);
+    else
+      add_number(value, type, sum);
   }
 }
 
@@ -207,11 +205,19 @@ Source source_of(Object* source) {
   return {type_name(type_of(source)) + "[" + found.type + "]", found.dtype};
 }
 
-double fraction_cut_off(Object* list) {
-  if (source_of(list).type != "list[float]") return 0;
-  Fractions sum{type_of(first_value(list))};
-  add_fractions(list, sum, 0);
-  return sum.count >= kFewest && sum.cut >= kMuch * kMuch * sum.size ? sum.first : 0;
+bool add_fractions(Object* source, Fractions& sum) {
+  const std::string type = source_of(source).type;
+  if (type != "float" && type != "list[float]") return false;
+  const Object* number = type_of(first_value(source));
+  if (type == "float")
+    add_number(source, number, sum);
+  else
+    add_numbers(source, number, sum, 0);
+  return true;
+}
+
+double Fractions::lost() const {
+  return count >= kFewest && cut >= kMuch * kMuch * size ? first : 0;
 }
 
 }  // namespace dtypecheck::tracer::python

@@ -42,8 +42,17 @@ struct Source {
 };
 Source source_of(Object* source);
 
-// Of a list of Python's floats, as far as it is looked at: a number that an integer cuts off, where
-// what is cut off of all is a quarter of their size or more. 0: none, or no such list.
-double fraction_cut_off(Object* list);
+// What integers cut off of Python's floats: sums of squares.
+struct Fractions {
+  double first = 0;  // number with a fraction
+  double cut = 0, size = 0;
+  std::ptrdiff_t count = 0;
+
+  // A number with a fraction, where what is cut off of all is a quarter of their size or more. 0:
+  // there is none, or there are fewer than 16.
+  double lost() const;
+};
+// False for what is neither a float nor a list of floats.
+bool add_fractions(Object* source, Fractions& sum);
 
 }  // namespace dtypecheck::tracer::python
