@@ -21,6 +21,8 @@ from time import thread_time_ns
 
 HERE = Path(__file__).resolve().parent
 STEPS = 8  # of each kind; the first of each warms up
+WATCHED = ",".join(str(number) for number in range(2, 2 * STEPS + 1, 2))
+NEVER = "1000000"
 
 
 def folder_bytes(folder: Path) -> int:
@@ -72,13 +74,12 @@ def work(kind: str, workload: str, folder: str) -> dict:
     return {"plain": min(times[False][1:]), "watched": min(times[True][1:])}
 
 
-def run(kind: str, workload: str, python: str, dtypecheck: str) -> dict:
+def run(kind: str, workload: str, python: str, dtypecheck: str, steps: str = WATCHED) -> dict:
     with tempfile.TemporaryDirectory() as folder:
         out = Path(folder) / "times.json"
         command = [python, str(Path(__file__).resolve()), "--work", kind, "--workload", workload, "--folder", folder, "--out", str(out)]
         recorded = Path(folder) / "run"
         if kind == "ours":
-            steps = ",".join(str(number) for number in range(2, 2 * STEPS + 1, 2))
             command = [dtypecheck, "trace", f"--values={steps}", "--no-report", "--no-gpu", "--out", str(recorded), "--", *command]
         environment = {**os.environ, "OMP_NUM_THREADS": "1", "CUDA_VISIBLE_DEVICES": ""}
         done = subprocess.run(command, env=environment, cwd=folder, capture_output=True, text=True)
@@ -86,8 +87,14 @@ def run(kind: str, workload: str, python: str, dtypecheck: str) -> dict:
             sys.exit(f"{kind}: {' '.join(command)} ended with {done.returncode}: {done.stderr[-2000:]}")
         result = json.loads(out.read_text())
         written = {"ours": recorded, "probe": Path(folder) / "dump"}.get(kind)
-        result["bytes"] = folder_bytes(written) / STEPS if written else None
+        result["bytes"] = folder_bytes(written) if written else None
         return result
+
+
+def step_bytes(kind: str, written: int, *how: str) -> float:
+    """What a step adds: a trace has the signatures of its op calls as well."""
+    beside = run(kind, *how, steps=NEVER)["bytes"] if kind == "ours" else 0
+    return (written - beside) / STEPS
 
 
 def main() -> None:
@@ -111,7 +118,8 @@ def main() -> None:
         result = run(kind, args.workload, python, args.dtypecheck)
         added = (result["watched"] - result["plain"]) / 1e6
         ours = ours or added
-        size = "in memory" if result["bytes"] is None else f"{result['bytes'] / 1e6:.1f} MB a step"
+        written = result["bytes"]
+        size = "in memory" if written is None else f"{step_bytes(kind, written, args.workload, python, args.dtypecheck) / 1e6:.1f} MB a step"
         print(f"{name:40} {result['plain'] / 1e6:7.1f} ms plain {result['watched'] / 1e6:8.1f} ms watched, x {result['watched'] / result['plain']:5.2f}, "
               f"adds {added / ours:5.1f} times ours, {size}", flush=True)
     if not args.probe:

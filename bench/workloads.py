@@ -38,7 +38,8 @@ def transformer() -> Step:
 
 
 def lora_step(unet, dtype: torch.dtype, pixels: int, text_width: int, pooled_width: int,
-              device: str = "cpu", batch: int = 1, backend: str = "", graphed: bool = False) -> Step:
+              device: str = "cpu", batch: int = 1, backend: str = "", graphed: bool = False,
+              foreach: bool | None = None) -> Step:
     """Trains a Float LoRA on a frozen UNet, in 16 bits under autocast, as
     examples/sdxl_lora/train.py does; compiled by a backend of torch.compile, or replayed as a CUDA
     graph of the whole step.
@@ -52,7 +53,7 @@ def lora_step(unet, dtype: torch.dtype, pixels: int, text_width: int, pooled_wid
     unet.train()
     cast_training_params([unet], dtype=torch.float32)
     parameters = [p for p in unet.parameters() if p.requires_grad]
-    optimizer = torch.optim.AdamW(parameters, lr=1e-4, capturable=graphed)
+    optimizer = torch.optim.AdamW(parameters, lr=1e-4, capturable=graphed, foreach=foreach)
     unet = torch.compile(unet, backend=backend) if backend else unet
     latents = torch.randn(batch, 4, pixels, pixels, device=device)
     text = torch.randn(batch, 77, text_width, device=device)
@@ -136,29 +137,42 @@ def mid_sdxl_bf16() -> Step:
     return mid_sdxl(torch.bfloat16)
 
 
-def full_sdxl(dtype: torch.dtype, device: str, batch: int) -> Step:
-    """The UNet of SDXL base 1.0 by its published config, 2.6 G random parameters, for pictures of
-    512 pixels.
-    """
+def unet_of_sdxl(device: str, width: int, head: int, text_width: int, time_width: int,
+                 pooled_width: int):
+    """As deep as the UNet of SDXL base 1.0 is by its published config."""
     from diffusers import UNet2DConditionModel
 
     with torch.device(device):
-        unet = UNet2DConditionModel(
+        return UNet2DConditionModel(
             sample_size=128,
-            block_out_channels=(320, 640, 1280),
+            block_out_channels=(width, 2 * width, 4 * width),
             layers_per_block=2,
             down_block_types=("DownBlock2D", "CrossAttnDownBlock2D", "CrossAttnDownBlock2D"),
             up_block_types=("CrossAttnUpBlock2D", "CrossAttnUpBlock2D", "UpBlock2D"),
             transformer_layers_per_block=(1, 2, 10),
-            attention_head_dim=(5, 10, 20),
+            attention_head_dim=(width // head, 2 * width // head, 4 * width // head),
             use_linear_projection=True,
-            cross_attention_dim=2048,
+            cross_attention_dim=text_width,
             addition_embed_type="text_time",
-            addition_time_embed_dim=256,
-            projection_class_embeddings_input_dim=2816,
+            addition_time_embed_dim=time_width,
+            projection_class_embeddings_input_dim=6 * time_width + pooled_width,
         )
+
+
+def full_sdxl(dtype: torch.dtype, device: str, batch: int) -> Step:
+    """The UNet of SDXL base 1.0, 2.6 G random parameters, for pictures of 512 pixels."""
+    unet = unet_of_sdxl(device, width=320, head=64, text_width=2048, time_width=256,
+                        pooled_width=1280)
     return lora_step(unet, dtype, pixels=64, text_width=2048, pooled_width=1280, device=device,
                      batch=batch)
+
+
+def narrow_sdxl_bf16() -> Step:
+    """The op calls of the full-size UNet on a tenth of its width and few pixels, its LoRA stepped
+    by ops on lists, as on a GPU: for what hangs on the number of calls.
+    """
+    unet = unet_of_sdxl("cpu", width=32, head=16, text_width=64, time_width=32, pooled_width=64)
+    return lora_step(unet, torch.bfloat16, pixels=8, text_width=64, pooled_width=64, foreach=True)
 
 
 def full_sdxl_launches() -> Step:
@@ -188,6 +202,7 @@ WORKLOADS = {
     "mid-sdxl": mid_sdxl,
     "mid-sdxl-bf16": mid_sdxl_bf16,
     "tiny-sdxl-launches": tiny_sdxl_launches,
+    "narrow-sdxl-bf16": narrow_sdxl_bf16,
     "full-sdxl-launches": full_sdxl_launches,
     "tiny-sdxl-compiled-launches": tiny_sdxl_compiled_launches,
     "tiny-sdxl-graphed-launches": tiny_sdxl_graphed_launches,

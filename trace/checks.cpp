@@ -32,8 +32,7 @@ constexpr size_t kFixedBytes[] = {0,
                                   sizeof(OpTimeRecord),
                                   sizeof(GpuTimeRecord),
                                   sizeof(GroupRecord),
-                                  sizeof(DigestRecord),
-                                  sizeof(CallDigestsRecord),
+                                  sizeof(DigestPageRecord),
                                   sizeof(HealthRowRecord),
                                   sizeof(HealthSampleRecord)};
 
@@ -59,6 +58,8 @@ Parts parts_of(const char* record) {
     case Kind::kSignature:
       return {offsetof(SignatureRecord, autocast), sizeof(SignatureRecord),
               results_of_signature(record), end};
+    case Kind::kDigestPage:
+      return {sizeof(DigestPageRecord), end, end, end};
     case Kind::kGpuWork:
       return {offsetof(GpuWorkRecord, count), end, end, end};
     case Kind::kHealthSample:
@@ -78,18 +79,9 @@ size_t bytes_by_counts(const char* record) {
     const auto length = load<uint32_t>(record + offsetof(StringRecord, length_bytes));
     return rounded_up(sizeof(StringRecord) + size_t{length});
   }
-  if (kind == Kind::kDigest) {
-    const auto places = load<uint8_t>(record + offsetof(DigestRecord, place_count));
-    const auto is_wide = load<uint8_t>(record + offsetof(DigestRecord, is_wide));
-    return rounded_up(sizeof(DigestRecord) +
-                      places * (is_wide != 0 ? sizeof(double) : sizeof(float)));
-  }
-  if (kind == Kind::kCallDigests) {
-    const size_t digests =
-        size_t{load<uint16_t>(record + offsetof(CallDigestsRecord, operand_count))} +
-        load<uint16_t>(record + offsetof(CallDigestsRecord, result_count));
-    return rounded_up(sizeof(CallDigestsRecord) + digests * sizeof(uint32_t));
-  }
+  if (kind == Kind::kDigestPage)
+    return sizeof(DigestPageRecord) +
+           load<uint32_t>(record + offsetof(DigestPageRecord, room_bytes));
   if (kind == Kind::kHealthSample) {
     const auto points = load<uint32_t>(record + offsetof(HealthSampleRecord, point_count));
     return rounded_up(sizeof(HealthSampleRecord) + size_t{points} * sizeof(HealthPoint));

@@ -20,7 +20,7 @@
 // stands there when it is committed; FileHeader::check is the same of the header. The rest,
 // counters and what the first call returned, is sealed when the process ends: RecordHeader::seal,
 // and FileHeader::seal last. So no bit of a trace whose process ended can change unnoticed, and of
-// one that was killed none but those of counters and results.
+// one that was killed none but those of counters, results and digests.
 //
 // All numbers are little-endian. Ids are per file, start at 1 and are dense per kind; 0 means none.
 // Strings are UTF-8 by intention and any bytes in fact. Counters inside SignatureRecord go on
@@ -54,7 +54,8 @@ namespace dtypecheck::trace {
 // 13: HealthRowRecord and HealthSampleRecord; kFlagHealth.
 // 14: InexactRecord::rounded_at.
 // 15: Arrival::kProduct; DigestRecord::cut.
-constexpr uint32_t kTraceVersion = 15;
+// 16: DigestPageRecord, where there were DigestRecord and CallDigestsRecord.
+constexpr uint32_t kTraceVersion = 16;
 
 constexpr char kMagic[8] = {'D', 'T', 'Y', 'P', 'E', 'T', 'R', 'C'};
 constexpr uint32_t kEndianMark = 0x01020304;
@@ -126,10 +127,9 @@ enum class Kind : uint16_t {
   kOpTime = 14,
   kGpuTime = 15,
   kGroup = 16,
-  kDigest = 17,
-  kCallDigests = 18,
-  kHealthRow = 19,
-  kHealthSample = 20,
+  kDigestPage = 17,
+  kHealthRow = 18,
+  kHealthSample = 19,
 };
 constexpr Kind kLastKind = Kind::kHealthSample;
 
@@ -437,52 +437,74 @@ struct GroupRecord {
 };
 static_assert(sizeof(GroupRecord) == 24, "");
 
-// With digests of values (trace --values): what one tensor held at one time. A tensor that did not
-// change between two ops has one. Of a boolean or an integer its values are numbers.
-struct DigestRecord {
+// With digests of values (trace --values): a page of entries, one behind the other, up to its end
+// or to the first whose size is 0. Each is a DigestEntry or a DigestedCallEntry. A full-size UNet
+// makes tens of thousands of them in a step, so that they have no header and checksum of their own.
+struct DigestPageRecord {
   RecordHeader header;
-  uint32_t id;
-  uint32_t parameter;  // string: the qualified name of the parameter that it is; 0: none
-  uint64_t count;      // elements
-  uint64_t finite;     // of these; the next three are of them, and 0 where there are none
-  double root_mean_square;
-  double mean;
-  double largest;  // magnitude
+  uint32_t room_bytes;  // for entries; a multiple of 8
+  uint32_t first_id;    // of the first DigestEntry; that of the next one is one more, and so on
+};
+static_assert(sizeof(DigestPageRecord) == 24, "");
+constexpr uint32_t kDigestPageBytes = 8192;  // a larger entry has a page of its own
+// No digests are written from there on: the rest is the signatures'.
+constexpr uint64_t kMostDigestFileBytes = 192u << 20;
+
+struct EntryHeader {
+  uint16_t size_bytes;  // of the whole entry, a multiple of 4
+  uint8_t what;         // of a digest, its Dtype; kEntryIsCall
+  uint8_t flags;        // without kEntryIsCommitted it is skipped
+};
+static_assert(sizeof(EntryHeader) == 4, "");
+constexpr uint8_t kEntryIsCall = 255;
+constexpr uint8_t kEntryIsCommitted = 128;
+
+// What one tensor held at one time. A tensor that did not change between two ops has one. Of a
+// boolean or an integer its values are numbers.
+struct DigestEntry {
+  EntryHeader header;
   uint32_t shape;  // a hash of the sizes, from the first; strides are no part of it
-  // The digest that was last written of the same memory, where an op gave that: of what this is a
-  // view of, as a rule. 0: none.
-  uint32_t base;
-  uint8_t dtype;        // Dtype
-  uint8_t is_gradient;  // 1: not the parameter's values, but its gradient's
-  uint8_t place_count;  // elements below, at most kDigestPlaces
-  uint8_t is_wide;      // 1: they are doubles; 0: floats
+  uint32_t count;  // elements
+  // Behind it, in this order:
+  //   with kDigestIsHuge: uint32_t, the upper half of the count
+  //   with kDigestHasName: DigestName
+  //   with kDigestHasBase: uint32_t, the digest that was last written of the same memory, where an
+  //   op gave that: of what this is a view of, as a rule
+  //   with kDigestIsSame: uint32_t, the digest of the same elements in the same order; no more
+  //   of more than kDigestPlaces elements: uint32_t, how many are not finite (0xffffffff: at least
+  //   so many); then of those that are: root mean square, mean, largest magnitude, as floats, with
+  //   kDigestIsWide as doubles, 0 where there are none
+  //   elements i * count / places, in the order of the sizes whatever the strides, as the tensor
+  //   has them, those of Long as doubles: places = count, at most kDigestPlaces; then zeros
+};
+static_assert(sizeof(DigestEntry) == 12, "");
+constexpr uint8_t kDigestIsGradient = 1;  // not the parameter's values, but its gradient's
+constexpr uint8_t kDigestHasName = 2, kDigestHasBase = 4, kDigestIsSame = 8, kDigestIsWide = 16;
+constexpr uint8_t kDigestIsHuge = 32;
+constexpr uint32_t kDigestPlaces = 16;
+
+struct DigestName {
+  uint32_t parameter;  // string: the qualified name of the parameter that it is; 0: none
   // string: of which whole this is a part, by its placements on each dimension of the mesh of its
   // DTensor: "Replicate, Shard(0)@1", "Partial"; 0: of none. Of a parameter that
   // FullyShardedDataParallel keeps in a flat tensor: "Flat(78)@47+31", of 78 elements the 31 from
   // 47 on, and "Flat(78)", none. An optimizer's op that is given flat tensors has an operand for
   // each of their parts, and those of an optimizer's state have no name.
   uint32_t cut;
-  // float or double places[place_count]: element i * count / place_count in the order of the
-  // sizes, whatever the strides; then zeros up to the multiple of 8.
 };
-static_assert(sizeof(DigestRecord) == 80, "");
-constexpr uint32_t kDigestPlaces = 16;
-// No digests are written from there on: the rest is the signatures'.
-constexpr uint64_t kMostDigestFileBytes = 192u << 20;
 
-// With digests of values: one op call that the program, or a node of the backward pass, made; what
-// the op called itself has none. They are in the order in which the calls returned.
-struct CallDigestsRecord {
-  RecordHeader header;
+// One op call that the program, or a node of the backward pass, made; what the op called itself has
+// none. They are in the order in which the calls returned.
+struct DigestedCallEntry {
+  EntryHeader header;
   uint32_t signature;
   uint32_t step;
   uint16_t operand_count;  // tensors among the arguments, the elements of lists one by one
   uint16_t result_count;   // of an op that gives none: the tensors that it wrote
-  uint32_t reserved;
-  // uint32_t digests[operand_count + result_count]: ids of DigestRecords; 0: a tensor that was not
-  // digested, for a CUDA graph was captured, say. Then zeros up to the multiple of 8.
+  // uint32_t digests[operand_count + result_count]: ids of DigestEntries; 0: a tensor that was not
+  // digested, for a CUDA graph was captured, say.
 };
-static_assert(sizeof(CallDigestsRecord) == 32, "");
+static_assert(sizeof(DigestedCallEntry) == 16, "");
 
 // With the health of a run (trace --health): numbers of one module, or of one line outside of
 // modules, that are followed over the run.

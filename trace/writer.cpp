@@ -87,7 +87,7 @@ void copy_host(char* to, size_t room, const char* host) {
 
 bool has_id(Kind kind) {
   return kind == Kind::kString || kind == Kind::kLine || kind == Kind::kSite ||
-         kind == Kind::kSignature || kind == Kind::kDigest || kind == Kind::kHealthRow;
+         kind == Kind::kSignature || kind == Kind::kHealthRow;
 }
 
 }  // namespace

@@ -538,33 +538,153 @@ TEST_CASE("what cannot be compared is an error that says why") {
                     Catch::Matchers::Contains("have no op call in common"));
 }
 
-// A trace with one op call, which names the digest `named`; the first and only one is of `dtype`,
-// and says that it is a view of the digest `base`.
+// What a page of digests is made of, and the trace that holds it. Its one signature is an
+// aten::mul.
+class PageBuilder {
+ public:
+  PageBuilder() {
+    REQUIRE(file_->create(folder_.path().c_str(), "host", 1, -1) == 0);
+    file_->header()->flags = trace::kFlagValues;
+    file_->commit_header();
+    signature_ = test::TraceBuilder(*file_).signature({.op = "aten::mul"});
+  }
+
+  template <typename... Parts>
+  PageBuilder& digest(trace::DigestEntry entry, const Parts&... parts) {
+    return put(entry, parts...);
+  }
+  PageBuilder& call(std::vector<uint32_t> results) {
+    trace::DigestedCallEntry entry{};
+    entry.header.what = trace::kEntryIsCall;
+    entry.signature = signature_;
+    entry.step = 1;
+    entry.result_count = static_cast<uint16_t>(results.size());
+    return put(entry, results);
+  }
+
+  // The trace's bytes.
+  std::string finish() {
+    bytes_.resize((bytes_.size() + 7) / 8 * 8);
+    auto* page = file_->reserve<trace::DigestPageRecord>(trace::Kind::kDigestPage, bytes_.size());
+    page->room_bytes = static_cast<uint32_t>(bytes_.size());
+    page->first_id = 1;
+    std::memcpy(page + 1, bytes_.data(), bytes_.size());
+    trace::TraceFile::commit(page->header);
+    const std::string path = file_->path();
+    file_->finish(1);
+    return read_file(path, 1 << 20);
+  }
+
+ private:
+  template <typename Entry, typename... Parts>
+  PageBuilder& put(Entry entry, const Parts&... parts) {
+    const size_t begin = bytes_.size();
+    bytes_.resize(begin + sizeof entry);
+    (add(parts), ...);
+    bytes_.resize((bytes_.size() + 3) / 4 * 4);
+    entry.header.size_bytes = static_cast<uint16_t>(bytes_.size() - begin);
+    entry.header.flags |= trace::kEntryIsCommitted;
+    std::memcpy(bytes_.data() + begin, &entry, sizeof entry);
+    return *this;
+  }
+  template <typename T>
+  void add(const std::vector<T>& values) {
+    bytes_.append(reinterpret_cast<const char*>(values.data()), values.size() * sizeof(T));
+  }
+
+  const test::TemporaryFolder folder_;
+  decltype(test::new_trace_file()) file_ = test::new_trace_file();
+  uint32_t signature_ = 0;
+  std::string bytes_;
+};
+
+constexpr uint8_t kHalfCode = static_cast<uint8_t>(Dtype::kHalf);
+constexpr uint8_t kFloatCode = static_cast<uint8_t>(Dtype::kFloat);
+
+trace::DigestEntry two_of(uint8_t dtype) {
+  trace::DigestEntry entry{};
+  entry.count = 2;
+  entry.header.what = dtype;
+  return entry;
+}
+
+// One op call, which names the digest `named`; the first and only one is of `dtype`, and says that
+// it is a view of the digest `base`.
 std::string trace_bytes(uint8_t dtype, uint32_t named, uint32_t base = 0) {
-  const test::TemporaryFolder folder;
-  const auto file = test::new_trace_file();
-  REQUIRE(file->create(folder.path().c_str(), "host", 1, -1) == 0);
-  file->header()->flags = trace::kFlagValues;
-  file->commit_header();
-  test::TraceBuilder builder(*file);
-  const uint32_t signature = builder.signature({.op = "aten::mul"});
-  auto* digest = file->reserve<trace::DigestRecord>(trace::Kind::kDigest, 2 * sizeof(float));
-  digest->count = digest->finite = 2;
-  digest->place_count = 2;
-  digest->dtype = dtype;
-  digest->base = base;
-  const float places[2] = {1, 2};
-  std::memcpy(digest + 1, places, sizeof places);
-  trace::TraceFile::commit(digest->header);
-  auto* call = file->reserve<trace::CallDigestsRecord>(trace::Kind::kCallDigests, sizeof(uint32_t));
-  call->signature = signature;
-  call->step = 1;
-  call->result_count = 1;
-  std::memcpy(call + 1, &named, sizeof named);
-  trace::TraceFile::commit(call->header);
-  const std::string path = file->path();
-  file->finish(1);
-  return read_file(path, 1 << 20);
+  PageBuilder page;
+  trace::DigestEntry entry = two_of(dtype);
+  entry.header.flags = trace::kDigestHasBase;
+  page.digest(entry, std::vector<uint32_t>{base}, std::vector<float>{1, 2});
+  return page.call({named}).finish();
+}
+
+TEST_CASE("a digest of a handful of elements has their sums") {
+  PageBuilder page;
+  page.digest(two_of(kHalfCode), std::vector<uint16_t>{0x3c00, 0xc200});  // 1 and -3
+  const std::string bytes = page.call({1}).finish();
+  const DigestedProcess process = read_digest_bytes(bytes.data(), bytes.size(), "x");
+  REQUIRE(process.digests.size() == 1);
+  const Digest& digest = process.digests[0];
+  CHECK(digest.places == std::vector<double>{1, -3});
+  CHECK(digest.finite == 2);
+  CHECK(digest.mean == -1);
+  CHECK(digest.largest == 3);
+  CHECK(digest.root_mean_square == Approx(std::sqrt(5.0)));
+}
+
+TEST_CASE("each bit of a Half is read as IEEE 754 has it") {
+  PageBuilder page;
+  page.digest(two_of(kHalfCode), std::vector<uint16_t>{0x0001, 0x7bff});
+  page.digest(two_of(kHalfCode), std::vector<uint16_t>{0x8000, 0x7c00});
+  const std::string bytes = page.call({1, 2}).finish();
+  const DigestedProcess process = read_digest_bytes(bytes.data(), bytes.size(), "x");
+  CHECK(process.digests[0].places == std::vector<double>{0x1p-24, 65504});
+  CHECK(std::signbit(process.digests[1].places[0]));
+  CHECK(std::isinf(process.digests[1].places[1]));
+  CHECK(process.digests[1].finite == 1);
+}
+
+TEST_CASE("a digest of the same elements as another has its numbers, and its own name") {
+  PageBuilder page;
+  trace::DigestEntry many = two_of(kFloatCode);
+  many.count = 4000;
+  page.digest(many, std::vector<uint32_t>{3}, std::vector<float>{2, 1, 9},
+              std::vector<float>(16, 1));
+  many.shape = 7;
+  many.header.flags = trace::kDigestIsSame;
+  page.digest(many, std::vector<uint32_t>{1});
+  const std::string bytes = page.call({2}).finish();
+  const DigestedProcess process = read_digest_bytes(bytes.data(), bytes.size(), "x");
+  CHECK(process.damaged.empty());
+  REQUIRE(process.digests.size() == 2);
+  CHECK(process.digests[1].shape == 7);
+  CHECK(process.digests[1].finite == 3997);
+  CHECK(process.digests[1].root_mean_square == 2);
+  CHECK(process.digests[1].places.size() == 16);
+}
+
+TEST_CASE("what a page of digests cannot hold is left out, with the byte") {
+  const auto damage_of = [](const trace::DigestEntry& entry, const auto&... parts) {
+    PageBuilder page;
+    page.digest(entry, parts...);
+    const std::string bytes = page.call({1}).finish();
+    const DigestedProcess process = read_digest_bytes(bytes.data(), bytes.size(), "x");
+    CHECK(process.digests.empty());
+    REQUIRE(process.calls.size() == 1);
+    CHECK(process.calls[0].results == std::vector<uint32_t>{0});
+    return process.damaged;
+  };
+  const auto is_left_out = Catch::Matchers::Contains("digest 1 at byte");
+  CHECK_THAT(damage_of(two_of(kFloatCode), std::vector<float>{1}), is_left_out);
+  trace::DigestEntry many = two_of(kFloatCode);
+  many.count = 4000;
+  CHECK_THAT(damage_of(many), is_left_out);
+  CHECK_THAT(damage_of(many, std::vector<uint32_t>{4001}, std::vector<float>(19, 1)), is_left_out);
+  trace::DigestEntry same = two_of(kFloatCode);
+  same.header.flags = trace::kDigestIsSame;
+  CHECK_THAT(damage_of(same, std::vector<uint32_t>{1}), is_left_out);  // of itself
+  same.header.flags = trace::kDigestHasName;
+  CHECK_THAT(damage_of(same), is_left_out);
 }
 
 TEST_CASE("a trace of an older format is an error that says what to do") {

@@ -16,6 +16,7 @@
 #include <new>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <unordered_map>
 #include <utility>
 
@@ -32,7 +33,7 @@ namespace {
 
 constexpr size_t kMostTensors = 4096;  // of one call
 constexpr int kMostDims = 16;
-constexpr size_t kMostKnown = 1u << 16;  // tensors that are found again; then all are forgotten
+constexpr size_t kMostKnown = 1u << 16;  // tensors that are found again; see forget_gone()
 
 StepList* digest_steps = new StepList;  // none: powers of two
 
@@ -78,11 +79,21 @@ struct Launched {
 };
 constexpr size_t kMostLaunched = 1024;
 
+// The file's entries, across threads.
+struct Page {
+  std::mutex mutex;
+  char* at = nullptr;
+  size_t left_bytes = 0;
+  uint32_t last_id = 0;  // of a digest
+};
+
 struct Digests {
   std::mutex mutex;
+  Page page;
   std::list<Launched> launched;
   std::unordered_map<const c10::StorageImpl*, WrittenStorage> written;
   std::unordered_map<uint64_t, KnownDigest> known;
+  std::unordered_map<uint64_t, uint64_t> of_elements;  // by elements_key_of(), a key of the former
   std::unordered_map<const c10::TensorImpl*, uint32_t> gradients;  // of a weight: last step
 };
 Digests* digests = new Digests;
@@ -270,57 +281,136 @@ uint64_t key_of(const c10::TensorImpl* impl) {
   return mix(key, shape_of(impl));
 }
 
+// Of tensors whose elements are the same, one behind the other, whatever the sizes. 0: they lie
+// apart, or there is but a handful.
+uint64_t elements_key_of(const c10::TensorImpl* impl) {
+  if (!impl->is_contiguous() || impl->numel() <= trace::kDigestPlaces) return 0;
+  const uint64_t key = mix(reinterpret_cast<uint64_t>(first_byte(impl)), dtype_of(impl));
+  return mix(key, ~static_cast<uint64_t>(impl->numel()));
+}
+
 bool has_digest_room() {
   const uint64_t used = __atomic_load_n(&tracer.file.header()->used_bytes, __ATOMIC_RELAXED);
   return used < trace::kMostDigestFileBytes;
 }
 
-// What was read of it; from then on readers see it.
-void fill_digest(trace::DigestRecord* record, const DigestSums& sums, const double* places) {
-  const double finite = static_cast<double>(std::max<uint64_t>(sums.finite, 1));
-  record->finite = sums.finite;
-  record->root_mean_square = std::sqrt(sums.squares / finite);
-  record->mean = sums.sum / finite;
-  record->largest = sums.largest;
-  char* to = reinterpret_cast<char*>(record + 1);
-  for (int i = 0; i < record->place_count; ++i) {
-    const auto narrow = static_cast<float>(places[i]);
-    if (record->is_wide)
-      std::memcpy(to + i * sizeof(double), &places[i], sizeof(double));
-    else
-      std::memcpy(to + i * sizeof(float), &narrow, sizeof(float));
+// Its header is filled in, the rest is 0. Null: the file has no room. `id`: of a digest.
+template <typename Entry>
+Entry* new_entry(uint8_t what, uint8_t flags, size_t bytes_behind, uint32_t* id = nullptr) {
+  const size_t size = (sizeof(Entry) + bytes_behind + 3) / 4 * 4;
+  Page& page = digests->page;
+  const std::lock_guard<std::mutex> lock(page.mutex);
+  if (size > page.left_bytes) {
+    if (!has_digest_room()) return nullptr;
+    const size_t room = std::max<size_t>(trace::kDigestPageBytes, (size + 7) / 8 * 8);
+    auto* record = tracer.file.reserve<trace::DigestPageRecord>(trace::Kind::kDigestPage, room);
+    if (!record) return nullptr;
+    record->room_bytes = static_cast<uint32_t>(room);
+    record->first_id = page.last_id + 1;
+    tracer.file.commit(record->header);
+    page.at = reinterpret_cast<char*>(record + 1);
+    page.left_bytes = room;
   }
-  tracer.file.commit(record->header);
+  auto* entry = reinterpret_cast<Entry*>(page.at);
+  page.at += size;
+  page.left_bytes -= size;
+  if (id) *id = ++page.last_id;
+  entry->header.what = what;
+  entry->header.flags = flags;
+  __atomic_store_n(&entry->header.size_bytes, static_cast<uint16_t>(size), __ATOMIC_RELEASE);
+  return entry;
 }
 
-uint32_t write_digest(const c10::TensorImpl* impl, const KnownDigest& known, uint32_t parameter,
-                      uint32_t cut, bool is_gradient) {
-  if (!has_digest_room()) return 0;
+// From then on readers see it.
+void commit(trace::EntryHeader& header) {
+  const auto flags = static_cast<uint8_t>(header.flags | trace::kEntryIsCommitted);
+  __atomic_store_n(&header.flags, flags, __ATOMIC_RELEASE);
+}
+
+template <typename T>
+char* put(char* to, const T& value) {
+  std::memcpy(to, &value, sizeof value);
+  return to + sizeof value;
+}
+
+template <typename Number>
+char* put_numbers(char* to, const DigestSums& sums, uint64_t count) {
+  const double finite = static_cast<double>(std::max<uint64_t>(sums.finite, 1));
+  to = put(to, static_cast<uint32_t>(std::min<uint64_t>(count - sums.finite, ~uint32_t{0})));
+  to = put(to, static_cast<Number>(std::sqrt(sums.squares / finite)));
+  to = put(to, static_cast<Number>(sums.sum / finite));
+  return put(to, static_cast<Number>(sums.largest));
+}
+
+// What was read of it, at its place in the entry.
+void fill_digest(trace::DigestEntry* entry, char* to, uint64_t count, const DigestSums& sums,
+                 const double* places) {
+  const bool is_wide = (entry->header.flags & trace::kDigestIsWide) != 0;
+  if (count > trace::kDigestPlaces)
+    to = is_wide ? put_numbers<double>(to, sums, count) : put_numbers<float>(to, sums, count);
+  with_type(entry->header.what, [&](auto number) {
+    using Number = decltype(number);
+    using Stored = std::conditional_t<std::is_same_v<Number, int64_t>, double, Number>;
+    for (int i = 0; i < place_count(static_cast<int64_t>(count)); ++i)
+      to = put(to, static_cast<Stored>(places[i]));
+  });
+  commit(entry->header);
+}
+
+struct Named {
+  uint32_t parameter = 0, cut = 0;
+  bool is_gradient = false;
+};
+
+size_t bytes_behind(const c10::TensorImpl* impl, uint8_t flags) {
+  const size_t name = (flags & trace::kDigestHasName) != 0 ? sizeof(trace::DigestName) : 0;
+  const size_t base = ((flags & trace::kDigestHasBase) != 0 ? sizeof(uint32_t) : 0) +
+                      ((flags & trace::kDigestIsHuge) != 0 ? sizeof(uint32_t) : 0);
+  if ((flags & trace::kDigestIsSame) != 0) return name + base + sizeof(uint32_t);
+  const size_t number = (flags & trace::kDigestIsWide) != 0 ? sizeof(double) : sizeof(float);
+  const bool has_numbers = impl->numel() > trace::kDigestPlaces;
+  return name + base + (has_numbers ? sizeof(uint32_t) + 3 * number : 0) +
+         place_count(impl->numel()) * impl->dtype().itemsize();
+}
+
+// `same`: the digest of the same elements in the same order; 0: none.
+uint32_t write_digest(const c10::TensorImpl* impl, const KnownDigest& known, const Named& named,
+                      uint32_t same) {
   const uint8_t dtype = dtype_of(impl);
-  const bool wide = is_wide(dtype);
+  uint8_t flags = named.is_gradient ? trace::kDigestIsGradient : 0;
+  if (named.parameter != 0 || named.cut != 0) flags |= trace::kDigestHasName;
+  if (known.base != 0) flags |= trace::kDigestHasBase;
+  if (same != 0) flags |= trace::kDigestIsSame;
+  // The parts of a whole are summed up again.
+  if (is_wide(dtype) || named.cut != 0) flags |= trace::kDigestIsWide;
+  const auto count = static_cast<uint64_t>(impl->numel());
+  const auto upper = static_cast<uint32_t>(count >> 32);
+  if (upper != 0) flags |= trace::kDigestIsHuge;
+  uint32_t id = 0;
+  auto* entry = new_entry<trace::DigestEntry>(dtype, flags, bytes_behind(impl, flags), &id);
+  if (!entry) return 0;
+  entry->shape = known.shape;
+  entry->count = static_cast<uint32_t>(count);
+  char* to = reinterpret_cast<char*>(entry + 1);
+  if (upper != 0) to = put(to, upper);
+  if ((flags & trace::kDigestHasName) != 0)
+    to = put(to, trace::DigestName{named.parameter, named.cut});
+  if (known.base != 0) to = put(to, known.base);
+  if (same != 0) {
+    put(to, same);
+    commit(entry->header);
+    return id;
+  }
   const int places = place_count(impl->numel());
-  auto* record = tracer.file.reserve<trace::DigestRecord>(
-      trace::Kind::kDigest, places * (wide ? sizeof(double) : sizeof(float)));
-  if (!record) return 0;
-  record->parameter = parameter;
-  record->cut = cut;
-  record->count = static_cast<uint64_t>(impl->numel());
-  record->shape = known.shape;
-  record->base = known.base;
-  record->dtype = dtype;
-  record->is_gradient = is_gradient;
-  record->place_count = static_cast<uint8_t>(places);
-  record->is_wide = wide;
-  const uint32_t id = record->id;
   if (impl->device().is_cuda() && places > 0) {
-    const auto look = [record](const DigestSums& sums, const double* elements) {
-      fill_digest(record, sums, elements);
+    const auto look = [entry, to, count](const DigestSums& sums, const double* elements) {
+      fill_digest(entry, to, count, sums, elements);
     };
     return digest_on_gpu(impl, places, look) ? id : 0;
   }
   DigestSums sums;
   with_type(dtype, [&](auto number) { sums = sums_of<decltype(number)>(impl); });
-  fill_digest(record, sums, known.places.data());
+  fill_digest(entry, to, count, sums, known.places.data());
   return id;
 }
 
@@ -328,14 +418,43 @@ bool same_places(const KnownDigest& a, const KnownDigest& b, int count) {
   return std::memcmp(a.places.data(), b.places.data(), count * sizeof(double)) == 0;
 }
 
-// Nothing has changed since.
+// Nothing has changed since, of elements that lie alike.
 bool is_as_digested(const KnownDigest& known, const KnownDigest& now, const c10::TensorImpl* impl) {
-  if (known.version != now.version || known.shape != now.shape) return false;
+  if (known.version != now.version) return false;
   if (!known.storage || known.storage->expired() ||
       known.storage->_unsafe_get_target() != impl->unsafe_storage().unsafeGetStorageImpl())
     return false;
   if (impl->device().is_cuda()) return known.step == now.step;
   return same_places(known, now, place_count(impl->numel()));
+}
+
+uint32_t known_digest(uint64_t key, const KnownDigest& now, const c10::TensorImpl* impl) {
+  const auto found = digests->known.find(key);
+  const bool is_known = found != digests->known.end() && is_as_digested(found->second, now, impl);
+  return is_known ? found->second.id : 0;
+}
+
+uint32_t digest_of_elements(uint64_t elements, const KnownDigest& now,
+                            const c10::TensorImpl* impl) {
+  const auto key = digests->of_elements.find(elements);
+  return key == digests->of_elements.end() ? 0 : known_digest(key->second, now, impl);
+}
+
+// What is left of a step's tensors is its weights and the optimizer's states.
+void forget_gone() {
+  auto& known = digests->known;
+  for (auto at = known.begin(); at != known.end();)
+    at = !at->second.storage || at->second.storage->expired() ? known.erase(at) : std::next(at);
+  if (known.size() > kMostKnown / 2) known.clear();
+  auto& elements = digests->of_elements;
+  for (auto at = elements.begin(); at != elements.end();)
+    at = known.count(at->second) == 0 ? elements.erase(at) : std::next(at);
+}
+
+void note_known(uint64_t key, uint64_t elements, KnownDigest now) {
+  if (digests->known.size() >= kMostKnown) forget_gone();
+  if (elements != 0) digests->of_elements[elements] = key;
+  digests->known.insert_or_assign(key, std::move(now));
 }
 
 uint32_t base_of(const c10::TensorImpl* impl) {
@@ -406,23 +525,24 @@ uint32_t digest(const c10::TensorImpl* whole, const Owned& owned = {}) {
   if (impl->unsafe_storage()) now.storage = impl->unsafe_storage().getWeakStorageImpl();
   const uint64_t key =
       mix(mix(key_of(impl), is_subclass(whole) ? cut : 0), owned.part ? owned.part->parameter : 0);
-  if (!owned.is_gradient) {
+  const uint64_t elements = elements_key_of(impl);
+  uint32_t same = 0;
+  {
     const std::lock_guard<std::mutex> lock(digests->mutex);
-    const auto found = digests->known.find(key);
-    if (found != digests->known.end() && is_as_digested(found->second, now, impl))
-      return found->second.id;
+    const uint32_t known = owned.is_gradient ? 0 : known_digest(key, now, impl);
+    if (known != 0) return known;
+    same = digest_of_elements(elements, now, impl);
   }
   // May take the GIL: before the lock.
   const bool has_name = owned.is_gradient || owned.part;
   const uint32_t parameter = has_name ? owned.parameter : name_of(whole, owned.is_weight);
   if (parameter != 0 && cut == 0) cut = cut_of_view(whole);
   now.base = base_of(impl);
-  now.id = write_digest(impl, now, parameter, cut, owned.is_gradient);
+  now.id = write_digest(impl, now, {parameter, cut, owned.is_gradient}, same);
   if (now.id == 0) return 0;
-  const std::lock_guard<std::mutex> lock(digests->mutex);
-  if (digests->known.size() >= kMostKnown) digests->known.clear();
   const uint32_t id = now.id;
-  digests->known.insert_or_assign(key, std::move(now));
+  const std::lock_guard<std::mutex> lock(digests->mutex);
+  note_known(key, elements, std::move(now));
   return id;
 }
 
@@ -532,16 +652,15 @@ void write_call(uint32_t signature, uint32_t step, const std::vector<uint32_t>& 
     });
     if (first < all.size()) note_written(result.get(), all[first]);
   }
-  if (!has_digest_room()) return;
-  auto* record = tracer.file.reserve<trace::CallDigestsRecord>(trace::Kind::kCallDigests,
-                                                               all.size() * sizeof(uint32_t));
-  if (!record) return;
-  record->signature = signature;
-  record->step = step;
-  record->operand_count = static_cast<uint16_t>(operands.size());
-  record->result_count = static_cast<uint16_t>(all.size() - operands.size());
-  std::memcpy(record + 1, all.data(), all.size() * sizeof(uint32_t));
-  tracer.file.commit(record->header);
+  auto* entry =
+      new_entry<trace::DigestedCallEntry>(trace::kEntryIsCall, 0, all.size() * sizeof(uint32_t));
+  if (!entry) return;
+  entry->signature = signature;
+  entry->step = step;
+  entry->operand_count = static_cast<uint16_t>(operands.size());
+  entry->result_count = static_cast<uint16_t>(all.size() - operands.size());
+  std::memcpy(entry + 1, all.data(), all.size() * sizeof(uint32_t));
+  commit(entry->header);
 }
 
 // Takes no lock on a tensor while it holds ours: letting go of it may run the program's own code.
