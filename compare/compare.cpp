@@ -3,17 +3,19 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 #include <map>
 #include <set>
 #include <tuple>
-#include <unordered_map>
 
 #include "compare/align.h"
+#include "compare/between.h"
+#include "compare/carried.h"
 #include "compare/distance.h"
 #include "compare/expected.h"
+#include "compare/given_inputs.h"
 #include "compare/gradients.h"
 #include "compare/named.h"
+#include "compare/no_effect.h"
 #include "compare/parameters.h"
 #include "compare/ranks.h"
 #include "compare/side.h"
@@ -25,11 +27,7 @@
 namespace dtypecheck::compare {
 namespace {
 
-constexpr double kTiny = 1e-12;      // nearer than this is not apart
-constexpr double kOtherData = 0.05;  // tensors of later steps, whose makers were not seen
-constexpr size_t kMostBetween = 16;  // ops walked through between two that are aligned
 constexpr size_t kMostRounding = 3;
-constexpr double kRoundingsOfTable = 64;  // of the sine of an angle of hundreds
 
 // How what a rank holds is cut, where a parameter is.
 std::set<std::string> cuts_of(const DigestedProcess& process) {
@@ -39,13 +37,13 @@ std::set<std::string> cuts_of(const DigestedProcess& process) {
   return cuts;
 }
 
-// What stands between an operand and the aligned calls that it comes from.
-struct Between {
-  std::vector<size_t> alone;    // calls of this run alone
-  std::vector<size_t> aligned;  // where they end
-  double roundoff = 0;          // the lowest dtype on the way
-  bool has_sum = false;         // of two tensors
-};
+// Unit roundoff of the lowest dtype.
+double lowest_roundoff(const DigestedProcess& process) {
+  double lowest = 0;
+  for (const Digest& digest : process.digests)
+    lowest = std::max(lowest, unit_roundoff(digest.dtype));
+  return lowest;
+}
 
 class Comparer {
  public:
@@ -53,20 +51,15 @@ class Comparer {
       : a_(a), b_(b), alignment_(align(a, b)), out_(out) {}
 
   void run() {
-    for (const Side* side : {&a_, &b_})
-      for (const Digest& digest : side->process.digests)
-        lowest_ = std::max(lowest_, unit_roundoff(digest.dtype));
     is_divided_ = cuts_of(a_.process) != cuts_of(b_.process);
     note_steps();
     compare_named();
     result_distance_.assign(a_.process.calls.size(), 0);
-    carried_a_.assign(a_.process.digests.size() + 1, 0);
-    carried_b_.assign(b_.process.digests.size() + 1, 0);
     size_t aligned = 0, in_modules = 0, next_b = 0;
     for (size_t i = 0; i < a_.process.calls.size(); ++i) {
       const size_t j = alignment_.to_b[i];
       if (j == kAlone) {
-        carry(a_, i, carried_a_, unseen_rounding(a_, i));
+        carried_a_.out_of(i, unseen_rounding(a_, i));
         if (is_compared(a_, i)) out_.calls.push_back({.a = i, .b = {}});
         continue;
       }
@@ -74,7 +67,7 @@ class Comparer {
       in_modules += is_in_module(a_, i);
       for (; next_b < j; ++next_b)
         if (alignment_.to_a[next_b] == kAlone)
-          carry(b_, next_b, carried_b_, unseen_rounding(b_, next_b));
+          carried_b_.out_of(next_b, unseen_rounding(b_, next_b));
       const size_t places = out_.places.size(), rounding = out_.rounding.size(),
                    unknown = out_.not_judged;
       const double given = compare(i, j);
@@ -84,13 +77,12 @@ class Comparer {
                            : out_.not_judged > unknown       ? Pair::Verdict::kUnknown
                                                              : Pair::Verdict::kAgrees;
       out_.calls.push_back({i, j, given, result_distance_[i], verdict});
-      const double most =
-          std::max({given_beside_weights_, result_distance_[i], carried(a_, i, carried_a_, false),
-                    carried(b_, j, carried_b_, false)});
+      const double most = std::max({given_beside_weights_, result_distance_[i],
+                                    carried_a_.into(i, false), carried_b_.into(j, false)});
       // Of elements that a rounding moved to their neighbours a sample may miss one in sixteen.
       const double missed = most > 0 ? roundoff_of_results(i) / 4 : 0;
-      carry(a_, i, carried_a_, std::max(most, missed));
-      carry(b_, j, carried_b_, std::max(most, missed));
+      carried_a_.out_of(i, std::max(most, missed));
+      carried_b_.out_of(j, std::max(most, missed));
     }
     leave_out_what_makes_no_difference();
     const double far_apart = std::max(kOtherData, kRoundingsOfTable * lowest_);
@@ -119,49 +111,6 @@ class Comparer {
   }
 
  private:
-  // The most that anything was apart which the operands were computed from. A distance is a sample,
-  // and an error that lies in a few elements may not be in it; it comes out where they are summed.
-  // What a weight is apart moves all elements that come of it, and shows in the first results.
-  double carried(const Side& side, size_t call, const std::vector<double>& by_digest,
-                 bool of_weights = true) const {
-    double most = 0;
-    const DigestedCall& at = side.process.calls[call];
-    for (size_t place = 0; place < at.operands.size(); ++place) {
-      uint32_t index = at.operands[place];
-      if (index == 0) continue;
-      const Digest& operand = side.digest(index);
-      if (!of_weights && is_weight(operand)) continue;
-      double apart = weight_apart_before(at.step, operand.parameter);
-      while (side.made_by.count(index) == 0 && side.digest(index).base != 0)
-        index = side.digest(index).base;
-      apart = std::max(apart, by_digest[index]);
-      const bool has_result = !at.results.empty() && at.results[0] != 0;
-      most = std::max(most, apart * (has_result ? share_in_result(at.op, place, operand,
-                                                                  side.digest(at.results[0]))
-                                                : 1));
-    }
-    return most;
-  }
-
-  // What an optimizer's step did to it. One that divides by a gradient's size makes a step of a
-  // rounding, where the gradient is next to nothing. What is added, as a bias is, counts by its
-  // size: the gradient of a key's bias is all rounding, and so is the bias.
-  double weight_apart_before(uint32_t step, const std::string& parameter) const {
-    constexpr double kDivided = 2;
-    const auto found = weights_apart_.find(parameter);
-    if (found == weights_apart_.end()) return 0;
-    double most = 0;
-    for (const auto& [after, apart] : found->second)
-      if (after < step) most = std::max(most, apart);
-    return kDivided * most;
-  }
-
-  void carry(const Side& side, size_t call, std::vector<double>& by_digest, double most) const {
-    most = std::max(most, carried(side, call, by_digest, false));
-    for (const uint32_t index : side.process.calls[call].results)
-      if (index != 0) by_digest[index] = std::max(by_digest[index], most);
-  }
-
   // Of tensors that were put together sums alone are known, which a rounding hardly moves.
   double unseen_rounding(const Side& side, size_t call) const {
     double lowest = 0;
@@ -188,7 +137,6 @@ class Comparer {
           fmt::format("{} and {} have no step in common that was digested; record both "
                       "with the same --values=STEPS",
                       out_.file_a, out_.file_b));
-    first_step_ = out_.steps.front();
     if (a != b) out_.notes.push_back("one run has digests of steps that the other has none of");
   }
 
@@ -214,7 +162,7 @@ class Comparer {
   std::optional<Divergence> first_alone(const Side& side, const std::vector<size_t>& to) const {
     for (size_t i = 0; i < to.size(); ++i)
       if (to[i] == kAlone && is_compared(side, i))
-        return place_of(side.process.calls[i], Cause::kBetween, 0, 0);
+        return Divergence::at(side.process.calls[i], Cause::kBetween, 0, 0);
     return std::nullopt;
   }
 
@@ -245,16 +193,16 @@ class Comparer {
         has_other_number_ = true;
         continue;
       }
-      check_given(a, a.operands[k], b.operands[k], operands[at].distance);
+      given_.check(a, a.operands[k], b.operands[k], operands[at].distance);
       if (!is_between_ && operands[at].distance > kTiny)
-        check_between(i, j, a.operands[k], b.operands[k], operands[at].distance);
+        note_between(between_.find(i, j, a.operands[k], b.operands[k], operands[at].distance));
       ++at;
     }
     const bool was_between = is_between_;
     is_between_ = false;
     const bool knows_operands =
         std::find(a.operands.begin(), a.operands.end(), 0) == a.operands.end();
-    const double from_before = std::max(carried(a_, i, carried_a_), carried(b_, j, carried_b_));
+    const double from_before = std::max(carried_a_.into(i), carried_b_.into(j));
     judge_results(i, a, b, operands, from_before, was_between, knows_operands);
     has_other_number_ = false;
     return most_apart(operands);
@@ -267,10 +215,6 @@ class Comparer {
     return a.count == 1 && a.parts + b.parts == 2 && a.parameter.empty() && a_.is_given(ia) &&
            b_.is_given(ib) &&
            apart > kRoundingsOfTable * std::max(unit_roundoff(a.dtype), unit_roundoff(b.dtype));
-  }
-
-  static bool is_weight(const Digest& digest) {
-    return !digest.parameter.empty() && !digest.is_gradient;
   }
 
   double most_apart(const std::vector<OperandPair>& operands) {
@@ -294,6 +238,12 @@ class Comparer {
     return apart.has_value();
   }
 
+  void note_between(std::optional<Divergence> place) {
+    if (!place) return;
+    is_between_ = place->cause == Cause::kBetween;
+    (is_between_ ? out_.places : out_.rounding).push_back(*std::move(place));
+  }
+
   double worst_result(const DigestedCall& a, const DigestedCall& b) const {
     double worst = 0;
     for (size_t k = 0; k < std::min(a.results.size(), b.results.size()); ++k) {
@@ -304,251 +254,23 @@ class Comparer {
     return worst;
   }
 
-  // Weights and data that the runs begin with.
-  void check_given(const DigestedCall& call, uint32_t ia, uint32_t ib, double apart) {
-    const Digest& a = a_.digest(ia);
-    const Digest& b = b_.digest(ib);
-    if (!a_.is_begun_with(ia) || !b_.is_begun_with(ib) || call.site.phase == Phase::kOptimizer)
-      return;
-    const double rounded = 4 * std::max(unit_roundoff(a.dtype), unit_roundoff(b.dtype));
-    Inputs& inputs = out_.inputs;
-    if (call.step == first_step_ && !a.parameter.empty()) {
-      if (!seen_.insert(a.parameter).second) return;
-      ++inputs.weights;
-      if (apart <= rounded) return;
-      if (apart <= 4 * lowest_) {
-        ++inputs.weights_rounded;
-        return;
-      }
-      if (inputs.weights_apart++ == 0) inputs.weight = a.parameter;
-      inputs.weights_distance = std::max(inputs.weights_distance, apart);
-      return;
-    }
-    if (!a.parameter.empty() || call.site.phase == Phase::kBackward) return;
-    if (!given_.insert(ia).second) {
-      for (GivenApart& given : given_apart_)
-        given.is_table = given.is_table || (given.index == ia && call.step != given.call->step);
-      return;
-    }
-    ++inputs.tensors;
-    if (a.dtype != b.dtype && apart > kTiny && apart <= rounded) {
-      Divergence place = place_of(call, Cause::kRounding, apart, 0);
-      place.dtype_a = dtype_name(a.dtype);
-      place.dtype_b = dtype_name(b.dtype);
-      place.is_kept_lower = true;
-      out_.rounding.push_back(std::move(place));
-    }
-    const double computed = std::max(
-        kTiny, kRoundingsOfTable * std::max(unit_roundoff(a.dtype), unit_roundoff(b.dtype)));
-    if (apart <= (call.step == first_step_ ? computed : std::max(computed, kOtherData))) return;
-    given_apart_.push_back({&call, ia, false});
-  }
-
-  // A call whose results agree, or all that is computed from them does: a mask of -1e10 and one of
-  // -inf are the same behind a softmax, and two algorithms are apart on their way to one result.
-  // What uses a result stands behind what made it. A gradient that is apart is a difference, though
-  // the optimizer may make nothing of its scale.
   void leave_out_what_makes_no_difference() {
-    const std::vector<DigestedCall>& calls = a_.process.calls;
-    std::unordered_map<uint32_t, bool> uses;  // of a digest that is used: all to no effect
-    std::vector<bool> makes_none(calls.size());
-    for (size_t call = calls.size(); call-- > 0;) {
-      const bool is_used = std::all_of(
-          calls[call].results.begin(), calls[call].results.end(),
-          [&](uint32_t result) { return result != 0 && uses.count(result) != 0 && uses[result]; });
-      makes_none[call] = agrees(call) || (!calls[call].results.empty() && is_used);
-      for (const auto* list : {&calls[call].operands, &calls[call].results}) {
-        if (list == &calls[call].operands && is_of_shape(calls[call].op)) continue;
-        for (uint32_t index : *list) {
-          const bool is_none = makes_none[call] && !is_other_gradient(call, index);
-          if (index != 0 && list == &calls[call].results) index = a_.digest(index).base;
-          while (index != 0) {
-            bool& use = uses.try_emplace(index, true).first->second;
-            use = use && is_none;
-            index = a_.made_by.count(index) ? 0 : a_.digest(index).base;
-          }
-        }
-      }
-    }
+    const NoEffect no_effect = find_no_effect(a_, b_, alignment_);
     for (size_t k = out_.places.size(); k-- > 0;) {
-      if (!makes_none[place_calls_[k]] || writes_state(calls[place_calls_[k]])) continue;
+      if (!no_effect.calls[place_calls_[k]] || writes_state(a_.process.calls[place_calls_[k]]))
+        continue;
       out_.places.erase(out_.places.begin() + static_cast<std::ptrdiff_t>(k));
       for (Pair& pair : out_.calls)
         if (pair.a == place_calls_[k]) pair.verdict = Pair::Verdict::kAgrees;
       ++out_.agree;
     }
-    Inputs& inputs = out_.inputs;
-    for (const GivenApart& given : given_apart_) {
-      // What a program keeps from step to step, a hidden state say, is apart for what was before.
-      const bool is_of_before =
-          std::any_of(out_.places.begin(), out_.places.end(),
-                      [&](const Divergence& place) { return place.step < given.call->step; });
-      if (uses[given.index] || is_of_before || inputs.tensors_apart++ > 0) continue;
-      inputs.where = given.call->op;
-      inputs.site = given.call->site;
-      inputs.step = given.call->step;
-      inputs.is_table = given.is_table;
-    }
+    given_.note_apart(no_effect.digests);
   }
 
   // An optimizer's average, which the first step divides by what it was begun with, and later ones
   // do not.
   static bool writes_state(const DigestedCall& call) {
     return call.site.phase == Phase::kOptimizer && ops::parse_op_name(call.op).in_place;
-  }
-
-  bool is_other_gradient(size_t call, uint32_t index) const {
-    const std::vector<uint32_t>& a = a_.process.calls[call].operands;
-    const auto at = std::find(a.begin(), a.end(), index) - a.begin();
-    if (index == 0 || !a_.digest(index).is_gradient || alignment_.to_b[call] == kAlone)
-      return false;
-    const std::vector<uint32_t>& b = b_.process.calls[alignment_.to_b[call]].operands;
-    if (static_cast<size_t>(at) >= std::min(a.size(), b.size()) || b[at] == 0) return false;
-    return distance(a_.digest(index), b_.digest(b[at])).value_or(0) > kOtherData;
-  }
-
-  // It makes nothing of the numbers, as the gradient of a loss by itself is 1.
-  static bool is_of_shape(const std::string& op) {
-    return ops::parse_op_name(op).base.ends_with("_like");
-  }
-
-  bool agrees(size_t call) const {
-    if (alignment_.to_b[call] == kAlone) return false;
-    if (is_of_shape(a_.process.calls[call].op)) return false;
-    const std::vector<uint32_t>& a = a_.process.calls[call].results;
-    const std::vector<uint32_t>& b = b_.process.calls[alignment_.to_b[call]].results;
-    if (a.size() != b.size()) return false;
-    for (size_t k = 0; k < a.size(); ++k) {
-      if (a[k] == 0 || b[k] == 0) return false;
-      const auto apart = distance(a_.digest(a[k]), b_.digest(b[k]));
-      if (!apart || *apart > 4 * unit_roundoff(a_.digest(a[k]).dtype)) return false;
-    }
-    return true;
-  }
-
-  Between between(const Side& side, const std::vector<size_t>& to, size_t maker) const {
-    Between found;
-    std::vector<size_t> waiting{maker};
-    std::set<size_t> seen;
-    while (!waiting.empty() && seen.size() < kMostBetween) {
-      const size_t call = waiting.back();
-      waiting.pop_back();
-      if (call == kAlone || !seen.insert(call).second) continue;
-      if (to[call] != kAlone) {
-        found.aligned.push_back(call);
-        continue;
-      }
-      found.alone.push_back(call);
-      const DigestedCall& made = side.process.calls[call];
-      found.has_sum = found.has_sum || ops::parse_op_name(made.op).base == "add";
-      for (const auto* list : {&made.operands, &made.results})
-        for (uint32_t index : *list)
-          if (index != 0)
-            found.roundoff = std::max(found.roundoff, unit_roundoff(side.digest(index).dtype));
-      for (uint32_t index : made.operands)
-        if (index != 0) waiting.push_back(side.maker(index, made.step));
-    }
-    return found;
-  }
-
-  // Else these are not the same tensor, but of two calls of one op with equal shapes.
-  bool meet(const Between& in_a, const Between& in_b) const {
-    if (in_a.aligned.empty() || in_b.aligned.empty()) return true;
-    return std::any_of(in_a.aligned.begin(), in_a.aligned.end(), [&](size_t at) {
-      return std::find(in_b.aligned.begin(), in_b.aligned.end(), alignment_.to_b[at]) !=
-             in_b.aligned.end();
-    });
-  }
-
-  std::vector<std::string> names_of_ops(const Side& side, std::vector<size_t> calls) const {
-    std::sort(calls.begin(), calls.end());
-    std::vector<std::string> names;
-    for (const size_t call : calls) {
-      const DigestedCall& made = side.process.calls[call];
-      std::string name = made.op;
-      if (ops::facts_of(made.op) & ops::kCast && !made.results.empty() && made.results[0] != 0)
-        name += " to " + dtype_name(side.digest(made.results[0]).dtype);
-      const std::string where = recorded_place(made.site);
-      if (!where.empty()) name += " at " + where;
-      if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
-    }
-    return names;
-  }
-
-  // Is the operand further apart than where it was made?
-  void check_between(size_t i, size_t j, uint32_t ia, uint32_t ib, double apart) {
-    const DigestedCall& call = a_.process.calls[i];
-    const Digest& a = a_.digest(ia);
-    const Digest& b = b_.digest(ib);
-    if (!is_floating(a.dtype) || !is_floating(b.dtype)) return;
-    const size_t made_a = a_.maker(ia, call.step);
-    const size_t made_b = b_.maker(ib, b_.process.calls[j].step);
-    if (made_a == kAlone && made_b == kAlone) return;
-    const bool is_weight = !(made_a == kAlone ? a : b).parameter.empty();
-    if ((made_a == kAlone || made_b == kAlone) && !is_weight)
-      return check_unseen(call, made_a == kAlone ? b_ : a_, std::min(made_a, made_b), a, b, apart);
-    if (made_a != kAlone && alignment_.to_b[made_a] == made_b) return;
-    const Between in_a = between(a_, alignment_.to_b, made_a);
-    const Between in_b = between(b_, alignment_.to_a, made_b);
-    if (in_a.alone.empty() && in_b.alone.empty()) return;
-    // Branches of the backward pass run in another order, and the gradient of what several ops use
-    // is summed as they come.
-    if (call.site.phase == Phase::kBackward && (!meet(in_a, in_b) || in_a.has_sum != in_b.has_sum))
-      return;
-    double worst = 0;
-    for (const size_t at : in_a.aligned) worst = std::max(worst, result_distance_[at]);
-    for (const size_t at : in_b.aligned)
-      worst = std::max(worst, result_distance_[alignment_.to_a[at]]);
-    const double of_a = std::max(in_a.roundoff, unit_roundoff(a.dtype));
-    const double of_b = std::max(in_b.roundoff, unit_roundoff(b.dtype));
-    const bool adds = apart > 4 * (worst + 4 * std::max(of_a, of_b));
-    if (!adds && (apart <= 4 * worst || of_a == of_b)) return;
-    Divergence place = place_of(call, adds ? Cause::kBetween : Cause::kRounding, apart, worst);
-    place.dtype_a = dtype_name(a.dtype);
-    place.dtype_b = dtype_name(b.dtype);
-    place.only_a = names_of_ops(a_, in_a.alone);
-    place.only_b = names_of_ops(b_, in_b.alone);
-    if (!adds) return out_.rounding.push_back(std::move(place));
-    out_.places.push_back(std::move(place));
-    is_between_ = true;
-  }
-
-  // The other run shows nothing that made it: torch.compile did, or it was given. The rounding of
-  // what stands there is taken to be that of as many ops.
-  void check_unseen(const DigestedCall& call, const Side& side, size_t maker, const Digest& a,
-                    const Digest& b, double apart) {
-    const auto& to = &side == &a_ ? alignment_.to_b : alignment_.to_a;
-    const Between seen = between(side, to, maker);
-    if (call.site.phase != Phase::kForward || seen.alone.empty() || seen.aligned.empty() ||
-        seen.alone.size() + seen.aligned.size() >= kMostBetween)
-      return;
-    double worst = 0;
-    for (const size_t at : seen.aligned)
-      worst = std::max(worst, result_distance_[&side == &a_ ? at : to[at]]);
-    const double roundoff =
-        std::max({seen.roundoff, unit_roundoff(a.dtype), unit_roundoff(b.dtype)});
-    const double roundings = 4 * std::sqrt(static_cast<double>(seen.alone.size()));
-    if (apart <= 4 * (worst + roundings * roundoff)) return;
-    Divergence place = place_of(call, Cause::kBetween, apart, worst);
-    place.dtype_a = dtype_name(a.dtype);
-    place.dtype_b = dtype_name(b.dtype);
-    auto& only = &side == &a_ ? place.only_a : place.only_b;
-    only = names_of_ops(side, seen.alone);
-    (&side == &a_ ? place.only_b
-                  : place.only_a) = {"what was not recorded, as in a compiled region"};
-    out_.places.push_back(std::move(place));
-    is_between_ = true;
-  }
-
-  static Divergence place_of(const DigestedCall& call, Cause cause, double apart, double given) {
-    Divergence place;
-    place.cause = cause;
-    place.op = call.op;
-    place.site = call.site;
-    place.step = call.step;
-    place.distance = apart;
-    place.given = given;
-    return place;
   }
 
   void judge_results(size_t i, const DigestedCall& a, const DigestedCall& b,
@@ -590,7 +312,7 @@ class Comparer {
       return;
     }
     if (adds || (worst > 4 * given + kTiny && worst_a && worst_a->dtype != worst_b->dtype)) {
-      Divergence place = place_of(a, adds ? Cause::kAdds : Cause::kRounding, worst, given);
+      Divergence place = Divergence::at(a, adds ? Cause::kAdds : Cause::kRounding, worst, given);
       place.dtype_a = dtype_name(worst_a->dtype);
       place.dtype_b = dtype_name(worst_b->dtype);
       place.has_other_number = has_other_number_;
@@ -640,24 +362,17 @@ class Comparer {
   const Side a_, b_;
   Alignment alignment_;
   Comparison& out_;
-  std::pair<Names, Names> names_;              // of each run
-  std::vector<double> result_distance_;        // of aligned calls of the first run
-  std::vector<double> carried_a_, carried_b_;  // by digest
-  std::map<std::string, std::vector<std::pair<uint32_t, double>>> weights_apart_;  // after a step
-  std::set<std::string> seen_;
-  std::set<uint32_t> given_;
-  struct GivenApart {
-    const DigestedCall* call;
-    uint32_t index;
-    bool is_table;
-  };
-  std::vector<GivenApart> given_apart_;
+  std::pair<Names, Names> names_;        // of each run
+  std::vector<double> result_distance_;  // of aligned calls of the first run
+  WeightsApart weights_apart_;
+  Carried carried_a_{a_, weights_apart_}, carried_b_{b_, weights_apart_};
+  const double lowest_ = std::max(lowest_roundoff(a_.process), lowest_roundoff(b_.process));
+  GivenInputs given_{a_, b_, lowest_, out_};
+  const OpsBetween between_{a_, b_, alignment_, result_distance_};
   std::vector<size_t> place_calls_;  // of each place
   double given_beside_weights_ = 0;  // of the op call that was compared last
-  double lowest_ = 0;                // unit roundoff of the lowest dtype of either run
-  uint32_t first_step_ = 0;
-  bool is_divided_ = false;  // ranks of the two hold other parts
-  bool is_between_ = false;
+  bool is_divided_ = false;          // ranks of the two hold other parts
+  bool is_between_ = false;          // ops of one run alone explain the call that is compared
   bool has_other_number_ = false;
 };
 

@@ -22,6 +22,15 @@ enum class Cause : uint8_t {
 };
 
 struct Divergence {
+  static Divergence at(const DigestedCall& call, Cause cause, double apart, double given) {
+    return {.cause = cause,
+            .op = call.op,
+            .site = call.site,
+            .step = call.step,
+            .distance = apart,
+            .given = given};
+  }
+
   Cause cause = Cause::kAdds;
   std::string op;
   Site site;  // in the first run, but for what the second one alone has

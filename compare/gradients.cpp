@@ -101,12 +101,8 @@ std::optional<Divergence> ran_alone(const Side& side, const std::vector<size_t>&
   const size_t call = gradients.empty() ? kAlone : first_alone(side, to, gradients, step);
   if (call == kAlone) return std::nullopt;
   const DigestedCall& made = side.process.calls[call];
-  Divergence place;
-  place.cause = Cause::kGradient;
-  place.op = made.op;
-  place.site = made.site;
-  place.step = step;
-  place.distance = std::numeric_limits<double>::infinity();
+  Divergence place =
+      Divergence::at(made, Cause::kGradient, std::numeric_limits<double>::infinity(), 0);
   place.parameter = gradients.begin()->first;
   place.parameters = gradients.size();
   (is_of_a ? place.only_a : place.only_b) = {made.op};
