@@ -14,7 +14,7 @@ namespace dtypecheck::reports {
 namespace {
 
 constexpr size_t kMaxFindings = 300;
-constexpr size_t kMaxOperands = 24;
+constexpr size_t kMaxRelated = 24;
 constexpr size_t kFirstCauses = 5;
 constexpr size_t kOpenConsequences = 2;  // more of them are folded away
 constexpr int kLinesAround = 2;
@@ -69,7 +69,7 @@ class FindingCards {
     html_.line();
     head(finding);
     where(finding);
-    if (call != nullptr) op(finding, *call);
+    if (call != nullptr) write_call(report_, html_, finding, *call);
     why(finding);
     cures(finding);
     places(finding);
@@ -92,10 +92,10 @@ class FindingCards {
 
   void where(const Finding& finding) {
     html_.open("p", "where");
-    part("place", place(finding.site.line));
-    if (finding.site.line.known()) part("function", finding.site.line.function);
+    write_part(html_, "place", place(finding.site.line));
+    if (finding.site.line.known()) write_part(html_, "function", finding.site.line.function);
     module(finding.site.module);
-    part("when", when(report_, finding));
+    write_part(html_, "when", when(report_, finding));
     html_.close("p").line();
     if (!(finding.site.line == above_)) excerpt(finding.site.line);
     if (has_inner(finding.site)) around("inside ", finding.site.inner);
@@ -104,14 +104,10 @@ class FindingCards {
 
   void around(const char* how, const SourceLine& line) {
     html_.open("p", "where inner").text(how);
-    part("place", place(line));
-    if (line.known()) part("function", line.function);
+    write_part(html_, "place", place(line));
+    if (line.known()) write_part(html_, "function", line.function);
     html_.close("p").line();
     excerpt(line);
-  }
-
-  void part(const char* classes, const std::string& text) {
-    if (!text.empty()) html_.element("span", classes, text).text(" ");
   }
 
   void module(const std::string& path) {
@@ -129,131 +125,6 @@ class FindingCards {
       html_.line();
     }
     html_.close("pre").line();
-  }
-
-  void op(const Finding& finding, const OpCall& call) {
-    html_.open("div", "call");
-    html_.open("p", "op");
-    op_name(call);
-    if (call.outcome == Outcome::kReturned) {
-      html_.text(report_.scan ? " returns " : " returned ");
-      for (const Operand& result : call.results) tensor(result);
-    } else {
-      const bool plain = call.error_type.empty() || call.error_type == "c10::Error";
-      const std::string verb = report_.scan ? " raises" : " raised";
-      html_.text(plain ? verb : verb + " " + call.error_type);
-    }
-    html_.text(" ");
-    autocast(call);
-    html_.close("p").line();
-    error(call);
-    operands(finding, call);
-    html_.close("div").line();
-  }
-
-  // With a link to the table of op calls, which a page about source does not have.
-  void op_name(const OpCall& call) {
-    if (report_.scan) {
-      html_.element("b", "name", call.op);
-    } else {
-      html_.element("a", "name", call.op, {{"href", fmt::format("#op:{}", call.id)}});
-    }
-  }
-
-  void tensor(const Operand& tensor) {
-    html_.element("span", dtype_class(tensor.dtypes), tensor.dtypes.to_string());
-    html_.element("span", "shape", shape_text(tensor)).text(" ");
-  }
-
-  void error(const OpCall& call) {
-    if (call.error.empty()) return;
-    const std::vector<std::string> lines = printable_lines(call.error);
-    const bool is_long = lines.size() > 6 || call.error.size() > 600;
-    if (is_long) {
-      html_.open("details").element("summary", "", shorten(lines.front(), 120));
-    }
-    html_.open("pre", "raised");
-    for (const std::string& line : lines) html_.text(line).line();
-    html_.close("pre");
-    if (is_long) html_.close("details");
-    html_.line();
-    if (const std::string how = went_on(call); !how.empty()) html_.element("p", "quiet", how);
-  }
-
-  void autocast(const OpCall& call) {
-    std::vector<std::string> regions;
-    for (const AutocastState::Region& region : call.autocast.enabled) {
-      regions.push_back(fmt::format("{}: {}", region.device, dtype_name(region.dtype)));
-    }
-    const std::string state = regions.empty() ? "off" : "on for " + joined(regions, ", ");
-    html_.element("span", "state", "autocast was " + state);
-  }
-
-  void operands(const Finding& finding, const OpCall& call) {
-    if (call.operands.empty()) return;
-    html_.open("ul", "operands").line();
-    size_t shown = 0;
-    size_t hidden = 0;
-    for (const Operand& operand : call.operands) {
-      const bool odd = !finding.odd_operand.empty() && operand.name == finding.odd_operand;
-      if (shown == kMaxOperands && !odd) {
-        ++hidden;
-        continue;
-      }
-      operand_lane(call, operand, odd);
-      shown += odd ? 0 : 1;
-    }
-    html_.close("ul").line();
-    if (hidden > 0) {
-      html_.element("p", "quiet", "and " + counted(hidden, "more operand") + ", all in the JSON");
-    }
-  }
-
-  // The operand, and behind it the way that its dtype came.
-  void operand_lane(const OpCall& call, const Operand& operand, bool odd) {
-    html_.open("li", odd ? "lane odd" : "lane");
-    html_.open("div", "chip").element("b", "name", operand.name).text(" ");
-    html_.element("span", dtype_class(operand.dtypes), operand.dtypes.to_string()).text(" ");
-    html_.element("span", "shape", shape_text(operand)).text(" ");
-    html_.element("span", "quiet", what_it_is(operand));
-    if (odd) html_.text(" ").element("span", "mark", "odd one out");
-    if (!operand.parameter.empty())
-      html_.open("div").element("code", "", operand.parameter).close("div");
-    html_.close("div");
-    origin(call, operand);
-    html_.close("li").line();
-  }
-
-  static std::string what_it_is(const Operand& operand) {
-    std::vector<std::string> words = {role_name(operand.role)};
-    if (operand.device.type != "cpu") words.push_back(operand.device.to_string());
-    if (operand.kind != TensorKind::kDense) words.push_back(tensor_kind_name(operand.kind));
-    if (operand.is_leaf) words.push_back("trainable");
-    if (operand.is_written) words.push_back("written");
-    return joined(words, ", ");
-  }
-
-  void origin(const OpCall& call, const Operand& operand) {
-    const Provenance provenance = report_.provenance.of(call, operand);
-    if (provenance.steps.empty()) return;
-    html_.open("ol", "origin");
-    for (const auto& [step, left_out_before] : shown_steps(provenance)) {
-      if (left_out_before > 0)
-        html_.element("li", "quiet", counted(left_out_before, "op") + " between");
-      const bool made_it = step->from == nullptr || step->kind != ProvenanceStep::Kind::kPassedOn;
-      html_.open("li", made_it ? "step made" : "step");
-      if (step->is_in_worker && provenance.is_probable) html_.text("probably ");
-      html_.element("code", "", step_name(*step)).text(" ");
-      if (made_it) part("kind", step_kind_name(step->kind));
-      const Site& site = step->call->site;
-      part("place", place(site.line));
-      if (has_inner(site)) part("source", "inside " + place(site.inner));
-      if (!(site.line == call.site.line)) part("source", code_at(report_, site.line));
-      if (step->from != nullptr && is_parameter(*step->from))
-        html_.text("from ").element("code", "", step->from->parameter);
-      html_.close("li");
-    }
-    html_.close("ol");
   }
 
   void lines_of(const std::string& text) {
@@ -316,7 +187,7 @@ class FindingCards {
     html_.open("details");
     html_.element("summary", "", counted(calls.size(), "more op call") + " of this cause");
     html_.open("ul");
-    const size_t shown = std::min(calls.size(), kMaxOperands);
+    const size_t shown = std::min(calls.size(), kMaxRelated);
     for (size_t i = 0; i < shown; ++i) related_call(*calls[i]);
     if (shown < calls.size()) {
       html_.element("li", "quiet",
@@ -327,9 +198,9 @@ class FindingCards {
 
   void related_call(const OpCall& call) {
     html_.open("li");
-    op_name(call);
+    write_op_name(report_, html_, call);
     html_.text(" ");
-    part("place", place(call.site.line));
+    write_part(html_, "place", place(call.site.line));
     module(call.site.module);
     html_.close("li");
   }

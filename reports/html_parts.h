@@ -18,6 +18,12 @@ void write_causes(const Report& report, HtmlWriter& html);
 // would not open: after the first few hundred it says how many are left to the other formats.
 void write_findings(const Report& report, HtmlWriter& html);
 
+// In a card: the op call, each operand with the way that its dtype came.
+void write_call(const Report& report, HtmlWriter& html, const Finding& finding, const OpCall& call);
+// With a link to the table of op calls, which a page about source does not have.
+void write_op_name(const Report& report, HtmlWriter& html, const OpCall& call);
+void write_part(HtmlWriter& html, const char* classes, const std::string& text);
+
 // The dtypes of the model's parts: a table, and the same as data, of which the page's script draws
 // a picture.
 void write_map(const Report& report, const ModuleNode& root, HtmlWriter& html);
