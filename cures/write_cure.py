@@ -651,6 +651,19 @@ def lowest(site):
     return [[edit, *([] if torch else [import_of_torch(site.source)])]]
 
 
+def held_at_lowest(site):
+    """(a + b).clamp(min=torch.finfo(a.dtype).min) for a + b."""
+    node, torch, text = site.statement, torch_name(site.source), site.source.text
+    left, right, sum_of = operation(site)
+    name = next((text(n) for n in (left, right) if is_name(n)), None)
+    if torch is None or name is None:
+        raise Unplaced("no name has the dtype of the sum")
+    held = f"({text(left)} + {text(right)}).clamp(min={torch}.finfo({name}.dtype).min)"
+    if isinstance(node, ast.AugAssign):
+        return [[site.source.replaced(node, f"{text(node.target)} = {held}")]]
+    return [[site.source.replaced(sum_of, held)]]
+
+
 def constructor(site):
     """torch.as_tensor(x) for torch.Tensor(x), which makes Float of whatever x has."""
     torch = torch_name(site.source) or "torch"
@@ -1283,7 +1296,7 @@ def copied_back(site):
 
 
 REWRITES = {"linear in Float": linear_in_float, "copied back": copied_back, "clipped": clipped, "astype": astype, "autocast left": leave_autocast,
-            "autocast off": autocast_off, "lowest": lowest, "constructor": constructor, "not in place": not_in_place,
+            "autocast off": autocast_off, "lowest": lowest, "held at lowest": held_at_lowest, "constructor": constructor, "not in place": not_in_place,
             "floating alone": floating_alone, "floats alone": floats_alone, "floor": floor, "whole numbers": whole_numbers, "^": exclusive_or,
             "~": invert, "number": fit_number, "epsilon": fit_epsilon, "gradient": cast_gradient, "gradient read": cast_gradient_read,
             "numpy": cast_for_numpy, "requires_grad_": cast_before_requires_grad, "inverted": cast_inverted, "arguments": cast_arguments,

@@ -689,6 +689,10 @@ void check(const OpCall& call, const RunIndex& index, Findings& out) {
             : fmt::format("an operand was rounded to {}{} before, and here that changes the result",
                           name, at_place(rounded->site));
     std::vector<Cure> cures = moved(index, out.options(), call, rounding);
+    auto held = std::isfinite(call.inexact->to)
+                    ? std::nullopt
+                    : CureProposer(index, out.options()).hold_scores(call);
+    if (held) cures.insert(cures.begin(), *std::move(held));
     std::vector<Cause> follows = causes(call);
     const OpCall* epsilon = is_lost ? epsilon_lost(index, call, out) : nullptr;
     const auto holds = epsilon == nullptr ? std::nullopt : epsilon->result_dtype();

@@ -211,6 +211,7 @@ void report_nan(const RunIndex& index, const Event& nan, const Event& cause, Fin
           "that a mask covers whole";
       details.fix = "leave an entry of each row unmasked, or mask with the smallest finite number";
       details.severity = Severity::kWarning;
+      if (auto held = propose.hold_scores(call)) details.cures.push_back(*std::move(held));
     }
     return details;
   });

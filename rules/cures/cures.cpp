@@ -326,6 +326,31 @@ std::vector<Cure> CureProposer::compute_in_float(const OpCall& call) const {
   return all;
 }
 
+// What the program chose itself, masks that were joined by a sum as well.
+static bool is_of_mask(const RunIndex& index, const Operand& operand, int depth = 0) {
+  constexpr int kMostSums = 4;
+  const OpCall* made = index.maker_behind(operand, ops::kPassesOn | ops::kCast);
+  if (made == nullptr || depth > kMostSums) return false;
+  if (index.has(*made, ops::kMask)) return true;
+  return made->short_op() == "add" && made->operands.size() == 2 &&
+         std::all_of(made->operands.begin(), made->operands.end(),
+                     [&](const Operand& one) { return is_of_mask(index, one, depth + 1); });
+}
+
+std::optional<Cure> CureProposer::hold_scores(const OpCall& softmax) const {
+  if (!softmax.short_op().ends_with("softmax") || softmax.operands.empty()) return std::nullopt;
+  const OpCall* sum = index_.run().call(softmax.operands.front().origin);
+  if (sum == nullptr || sum->short_op() != "add" || sum->operands.size() != 2 ||
+      sum->result_dtype() != Dtype::kHalf || !is_users_own(sum->site) || is_in_cpp(*sum))
+    return std::nullopt;
+  const auto masks =
+      std::count_if(sum->operands.begin(), sum->operands.end(),
+                    [&](const Operand& operand) { return is_of_mask(index_, operand); });
+  if (masks != 1) return std::nullopt;
+  return rewrite(*sum, Dtype::kHalf, "held at lowest",
+                 "hold the sum of scores and mask at the lowest number of its dtype");
+}
+
 std::optional<Cure> CureProposer::cast_operands(const OpCall& call,
                                                 const std::vector<const Operand*>& operands,
                                                 Dtype dtype) const {

@@ -111,6 +111,9 @@ class CureProposer {
   // The line's expression written another way; `how` is a name of write_cure.py, `what` the words.
   Cure rewrite(const OpCall& call, Dtype dtype, const std::string& how,
                const std::string& what) const;
+  // Where a softmax reads the sum of scores and a mask that is beyond Half's end: the sum is held
+  // at its lowest number.
+  std::optional<Cure> hold_scores(const OpCall& softmax) const;
   // A buffer that was lowered with its module by this cast keeps its dtype when the module is cast.
   // The reader is in a method of that module.
   std::optional<Cure> keep_buffer(const OpCall& cast, const OpCall& reader) const;

@@ -76,6 +76,14 @@ class WriteCureTest(unittest.TestCase):
         self.check("q.index_add_(0, i, k)", "q.index_add_(0, i, k.to(torch.float32))", op="index_add_", operand="source",
                    arguments=["self", "index", "source"])
 
+    def test_a_sum_held_at_the_lowest_number(self):
+        how = dict(op="add", operand="held at lowest", arguments=["self", "other"], dtype="float16")
+        held = "(w + masks[0]).clamp(min=torch.finfo(w.dtype).min)"
+        self.check("w = w + masks[0]", f"w = {held}", 2, "rewrite", **how)
+        self.check("w += masks[0]", f"w = {held}", 2, "rewrite", **how)
+        self.check("p = F.softmax(w + masks[0], -1)", f"p = F.softmax({held}, -1)", 2, "rewrite", **how)
+        self.refuse("no name has the dtype", "import torch\nw = f(x) + masks[0]\n", 2, "rewrite", **how)
+
     def test_a_parameter_that_may_be_none(self):
         def text(body, mask="mask=None"):
             return f"import torch\ndef attend(q, k, {mask}):\n{body}"
