@@ -9,10 +9,17 @@ namespace dtypecheck::analyzer {
 
 static void check(const SourceFacts& facts, CheckFindings& out) {
   for (const WrappedBuffer& buffer : facts.buffers) {
-    out.add(from_blob_dtype, Severity::kError, buffer.place, buffer.function,
-            fmt::format("a buffer of {} becomes a tensor of {}{}", buffer.element,
-                        buffer.dtype.to_string(),
-                        buffer.is_default ? ", as from_blob is given no dtype" : ""));
+    Finding& finding =
+        out.add(from_blob_dtype, Severity::kError, buffer.place, buffer.function,
+                fmt::format("a buffer of {} becomes a tensor of {}{}", buffer.element,
+                            buffer.dtype.to_string(),
+                            buffer.is_default ? ", as from_blob is given no dtype" : ""));
+    const auto stored = buffer.stored.single(), meant = buffer.dtype.single();
+    if (stored && meant)
+      finding.fix = fmt::format(
+          "Give the dtype of the elements, and cast the tensor: "
+          "torch::from_blob(data, sizes, torch::k{}).to(torch::k{}).",
+          dtype_name(*stored), dtype_name(*meant));
   }
 }
 
