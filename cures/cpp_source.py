@@ -335,8 +335,6 @@ READERS = ("data_ptr", "const_data_ptr", "mutable_data_ptr", "accessor", "packed
 def data_read(text, cure):
     """accessor<double, 2>() for accessor<float, 2>(); or `auto forces = ….to(torch::kFloat)`, where the line reads a variable that the
     function makes above."""
-    if cure["operand"] != "data read":
-        raise Unplaced("no edit in C++ is known for it, only its description")
     reads = text.calls(cure["line"], lambda one: one.is_named(*READERS) and b"<" in text.code[one.name:one.opening])
     types = [re.compile(rb"<\s*([\w:]+)").search(text.code, one.name, one.opening) for one in reads]
     if not reads or len({one[1] for one in types}) != 1:
@@ -354,7 +352,38 @@ def data_read(text, cure):
     return ways
 
 
-KINDS = {"cast operand": cast_operand, "cast result": cast_result, "cast parameters": cast_instead, "rewrite": data_read}
+def buffer_read(text, cure):
+    """from_blob(state.data(), {9}, torch::kDouble).to(torch::kFloat), of a `std::vector<double> state`, for from_blob(state.data(), {9})."""
+    calls = text.calls(cure["line"], lambda one: one.is_named("from_blob"))
+    if len(calls) != 1 or len(calls[0].arguments) < 2:
+        raise Unplaced("the line wraps no buffer, or several")
+    call = calls[0]
+    name = re.match(rb"&?([A-Za-z_]\w*)", text.code[call.arguments[0][0]:call.arguments[0][1]])
+    declared = name and re.findall(rb"(?:\b(?:vector|array|span)<\s*([\w:]+)\s*(?:,[^<>]*)?>\s*&?|\b([\w:]+)\s*\*)\s*%s\b" % re.escape(name[1]), text.code)
+    elements = {(one or other).decode().replace("std::", "") for one, other in declared or ()}
+    types = {"int": "Int", "long": "Long", **{kind: dtype for dtype, kind in cure["cpp_types"].items()}}
+    dtype = next((types[one] for one in elements if one in types), None)
+    if len(elements) != 1 or dtype is None:
+        raise Unplaced("what the elements of the buffer are does not stand in the file")
+    begin, end = call.arguments[-1]
+    said = DTYPE.search(text.code, begin, end)
+    meant, given = text.data[said.start():said.end()].decode() if said else f"{call.space()}::kFloat", f"{call.space()}::k{dtype}"
+    if given == meant:
+        raise Unplaced("the buffer is read as what it holds")
+    edit = text.replaced(said.start(), said.end(), given) if said else text.replaced(end, end, f", {given}")
+    return [[edit, text.replaced(call.end + 1, call.end + 1, f".to({meant})")]]
+
+
+REWRITES = {"data read": data_read, "buffer read": buffer_read}
+
+
+def rewrite(text, cure):
+    if cure["operand"] not in REWRITES:
+        raise Unplaced("no edit in C++ is known for it, only its description")
+    return REWRITES[cure["operand"]](text, cure)
+
+
+KINDS = {"cast operand": cast_operand, "cast result": cast_result, "cast parameters": cast_instead, "rewrite": rewrite}
 
 
 class CppFile:

@@ -217,19 +217,28 @@ void report_nan(const RunIndex& index, const Event& nan, const Event& cause, Fin
   });
 }
 
-void report_given(const Event& given, Findings& out) {
+void report_given(const RunIndex& index, const Event& given, Findings& out) {
   const OpCall& call = *given.call;
   const std::string message =
       fmt::format("{} received the first NaN of the run, which no recorded op made", call.op);
   out.add(call, message, [&] {
-    return Details{
+    Details details{
         .why = fmt::format(
             "{} it was among its operands: {}; it came with the data, with loaded weights, or from "
             "a step whose values were not checked (from the 17th of a call on one step in 16 is)",
             when(given), operand_list(call)),
-        .fix =
-            "look for it where the operands come from: torch.isfinite(x).all() on the batch and "
-            "on the loaded weights"};
+        .fix = fmt::format("look for it where the operands come from: torch{}isfinite(x).all() on "
+                           "the batch and on the loaded weights",
+                           is_in_cpp(call) ? "::" : ".")};
+    const CureProposer propose(index, out.options());
+    if (is_in_cpp(call) && propose.line_of(call).find("from_blob(") != std::string::npos) {
+      details.why +=
+          "; from_blob() takes the bytes of the buffer as they are, as Float where it "
+          "is given no dtype";
+      details.fix = "give from_blob() the dtype of the buffer's elements, and cast the tensor";
+      details.cures = {propose.rewrite(call, Dtype::kFloat, "buffer read", details.fix)};
+    }
+    return details;
   });
 }
 
@@ -242,7 +251,7 @@ void report(const RunIndex& index, const First& first, Findings& out) {
   // Where an infinity was there before it, that is reported.
   if (first.given_nan && first.given_nan.is_before(first.meant_nan) &&
       first.given_nan.is_before(first.inf))
-    report_given(first.given_nan, out);
+    report_given(index, first.given_nan, out);
 }
 
 void check_run(const RunIndex& index, Findings& out) {

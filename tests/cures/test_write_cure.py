@@ -1069,6 +1069,19 @@ def main(args):
             with self.assertRaisesRegex(Unplaced, "reads the data of no tensor"):
                 self.in_cpp(other, 2, **cure)
 
+    def test_a_buffer_that_cpp_reads_as_another_type(self):
+        cure = dict(kind="rewrite", op="clone", operand="buffer read", arguments=())
+        text = "  std::vector<double> state(9);\n  auto t = torch::from_blob(state.data(), {9}%s).clone();\n"
+        for given, meant in (("", "torch::kFloat"), (", torch::kHalf", "torch::kHalf"), (", torch::TensorOptions().dtype(torch::kFloat)", "torch::kFloat")):
+            mended = text % (given.replace(meant, "torch::kDouble") or ", torch::kDouble")
+            self.assertEqual(self.in_cpp(text % given, 3, **cure), [mended.replace(").clone()", f").to({meant}).clone()")])
+        pointer = "  void f(const int* at) {\n  auto t = torch::from_blob(at, {9});\n"
+        self.assertEqual(self.in_cpp(pointer, 3, **cure), [pointer.replace("{9})", "{9}, torch::kInt).to(torch::kFloat)")])
+        for other, why in ((text % ", torch::kDouble", "as what it holds"), (text.replace("double", "Row") % "", "does not stand in the file"),
+                           ("\n  auto t = torch::from_blob(state.data(), {9});\n", "does not stand"), ("\n  use(state);\n", "wraps no buffer")):
+            with self.subTest(other), self.assertRaisesRegex(Unplaced, why):
+                self.in_cpp(other, 3, **cure)
+
     def test_an_operand_in_cpp(self):
         cure = {"op": "addmm", "operand": "mat1", "arguments": ("self", "mat1", "mat2"), "others": ("mat2",)}
         text = "  return at::addmm(bias,  // one a column\n                   rows + 1, weights[0], 1.0, -1);\n"
