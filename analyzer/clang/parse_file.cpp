@@ -27,6 +27,7 @@
 #include "analyzer/clang/spaced_launches.h"
 #include "analyzer/clang/stand_by.h"
 #include "analyzer/clang/undeclared.h"
+#include "analyzer/project/tree.h"
 #include "platform/install_paths.h"
 
 namespace dtypecheck::analyzer {
@@ -120,15 +121,6 @@ std::string path_on_disk(FileManager& files, StringRef name) {
   return status && status->ExposesExternalVFSPath ? status->getName().str() : path.str().str();
 }
 
-// A large header that is no LibTorch's and no GPU's, as those of JSON that projects copy: nothing
-// in it is judged.
-bool is_of_other_things(StringRef text) {
-  constexpr size_t kLarge = 100'000;
-  static const StringRef kNames[] = {"torch", "Tensor", "ATen", "c10", "__half", "__device__"};
-  return text.size() > kLarge &&
-         llvm::none_of(kNames, [&](StringRef name) { return text.contains(name); });
-}
-
 // Most of a parse goes into functions of LibTorch's headers, in which a user can mend nothing:
 // their bodies are skipped.
 class Skipping : public ASTConsumer {
@@ -142,7 +134,7 @@ class Skipping : public ASTConsumer {
     const FileID file = sources.getFileID(at);
     if (file == sources.getMainFileID()) return false;
     const auto [known, is_new] = of_other_things_.try_emplace(file, false);
-    if (is_new) known->second = is_of_other_things(sources.getBufferData(file));
+    if (is_new) known->second = is_large_of_other_things(sources.getBufferData(file));
     return known->second;
   }
 

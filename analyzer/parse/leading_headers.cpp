@@ -1,8 +1,11 @@
 #include "analyzer/parse/leading_headers.h"
 
+#include <algorithm>
 #include <array>
 #include <filesystem>
 #include <fstream>
+#include <map>
+#include <regex>
 #include <set>
 #include <string_view>
 #include <utility>
@@ -20,6 +23,7 @@ namespace {
 constexpr size_t kMaxDepth = 8;
 constexpr size_t kMaxLines = 2'000;  // before the first declaration
 constexpr size_t kMaxLineLength = 1'000;
+constexpr uintmax_t kMaxLarge = 4 << 20;
 constexpr size_t kMaxHeaders = 400;  // of the project, that are looked at for what they include
 
 bool is_torchs(std::string_view name) {
@@ -47,7 +51,8 @@ bool is_standard(std::string_view name) {
   static const std::set<std::string_view> c = {"assert.h", "float.h",  "inttypes.h", "limits.h",
                                                "math.h",   "stddef.h", "stdint.h",   "stdio.h",
                                                "stdlib.h", "string.h", "time.h",     "stdbool.h"};
-  return name.find_first_of("./") == name.npos || c.contains(name);
+  return name.find_first_of("./") == name.npos || name.starts_with("experimental/") ||
+         c.contains(name);
 }
 
 // Of others, and kept in their place.
@@ -65,6 +70,26 @@ fs::path find_own(const Include& include, const fs::path& from,
       return (fs::path(folder) / include.name).lexically_normal();
   }
   return {};
+}
+
+// It has a guard, and includes standard headers only.
+bool stands_alone(const fs::path& header, std::string_view text) {
+  const size_t first = text.starts_with("#") ? 0 : text.find("\n#") + 1;
+  const std::string_view directive = text.substr(first);
+  const std::vector<Include> includes = includes_of(header);
+  return (directive.starts_with("#pragma once") || directive.starts_with("#ifndef ")) &&
+         std::all_of(includes.begin(), includes.end(),
+                     [](const Include& include) { return is_standard(include.name); });
+}
+
+void add_macros_of(const fs::path& file, std::set<std::string>& macros) {
+  static const std::regex kDefine("^\\s*#\\s*(define|undef)\\s+(\\w+)");
+  std::ifstream text(file);
+  for (std::string line; std::getline(text, line);) {
+    std::smatch match;
+    if (line.size() > kMaxLineLength || line.find('#') == line.npos) continue;
+    if (std::regex_search(line, match, kDefine)) macros.insert(match[2]);
+  }
 }
 
 class Reader {
@@ -165,24 +190,40 @@ std::string leading_headers(const std::string& file, const std::vector<std::stri
   return reader.lines();
 }
 
-std::string bundled_headers(const std::string& file, const std::vector<std::string>& folders) {
+BundledHeaders bundled_headers(const std::string& file, const std::vector<std::string>& folders) {
   std::vector<fs::path> open = {file};
   std::set<fs::path> seen = {file};
-  bool includes_one = false;
+  std::map<std::string, std::string> large;  // texts
+  BundledHeaders found;
+  bool includes_one = false, includes_bindings = false;
   for (size_t next = 0; next < open.size() && next < kMaxHeaders; ++next) {
     const fs::path from = open[next];
     for (const Include& include : includes_of(from)) {
       const fs::path own = find_own(include, from, folders);
-      if (!own.empty()) {
-        if (seen.insert(own).second) open.push_back(own);
-      } else if (binds(include.name)) {
-        return "#include <torch/extension.h>\n";
-      } else {
+      if (own.empty()) {
+        includes_bindings = includes_bindings || binds(include.name);
         includes_one = includes_one || is_torchs(include.name);
+      } else if (seen.insert(own).second) {
+        std::string text = read_file_if_any(own.string(), kMaxLarge).value_or("");
+        if (is_large_of_other_things(text) && stands_alone(own, text))
+          large.emplace(own.string(), std::move(text));
+        else
+          open.push_back(own);
       }
     }
   }
-  return includes_one ? "#include <torch/torch.h>\n" : "";
+  if (!includes_one && !includes_bindings) return found;
+  found.lines = includes_bindings ? "#include <torch/extension.h>\n" : "#include <torch/torch.h>\n";
+  if (large.empty()) return found;
+  std::set<std::string> macros;
+  for (const fs::path& one : open) add_macros_of(one, macros);
+  for (const auto& [name, text] : large) {
+    const bool asks = std::any_of(macros.begin(), macros.end(), [&](const std::string& macro) {
+      return !places_of_word(text, macro).empty();
+    });
+    if (!asks) found.large.push_back(name);
+  }
+  return found;
 }
 
 }  // namespace dtypecheck::analyzer

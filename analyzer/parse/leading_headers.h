@@ -14,6 +14,13 @@ std::string leading_headers(const std::string& file, const std::vector<std::stri
 // The same where the bundled headers stand in for LibTorch's. They are one set, and nothing that a
 // source says before them changes it: wherever the source, or a header of its project, includes one
 // of them, all of them may come first.
-std::string bundled_headers(const std::string& file, const std::vector<std::string>& folders);
+struct BundledHeaders {
+  std::string lines;  // "": it includes none of them
+  // The large headers of other things (tree.h) that it includes as well, and that say the same
+  // behind these lines: they include nothing but standard headers, and ask about no macro that the
+  // source or a header of its project defines.
+  std::vector<std::string> large;
+};
+BundledHeaders bundled_headers(const std::string& file, const std::vector<std::string>& folders);
 
 }  // namespace dtypecheck::analyzer

@@ -24,7 +24,8 @@ namespace dtypecheck::analyzer {
 namespace {
 
 constexpr std::string_view kFirstLine = "dtypecheck headers 1";
-constexpr size_t kMaxKept = 8;                          // about 100 MB each
+constexpr size_t kFewFiles = 4;  // that a large header costs less than one that has it, precompiled
+constexpr size_t kMaxKept = 8;   // about 100 MB each
 constexpr uintmax_t kRoom = uintmax_t{1} << 30;         // that a disk must have left
 constexpr int kTimeout = 600;                           // seconds to make one
 constexpr auto kFailedFor = std::chrono::hours(24);     // until it is tried again
@@ -141,19 +142,44 @@ PrecompiledHeaders::PrecompiledHeaders(fs::path folder, std::string program, std
       stamps_(stamps),
       is_edited_(is_edited) {}
 
+PrecompiledHeaders::Group PrecompiledHeaders::group_of(const ParseJob& job) const {
+  Group group;
+  group.arguments = without_own_folders(job.arguments);
+  group.is_bundled = is_bundled(job);
+  if (group.is_bundled) {
+    BundledHeaders headers = bundled_headers(job.file, own_folders(job));
+    group.text = std::move(headers.lines);
+    group.large = std::move(headers.large);
+  } else {
+    group.text = leading_headers(job.file, own_folders(job));
+  }
+  return group;
+}
+
+bool PrecompiledHeaders::takes_large(const Group& group, size_t files) const {
+  return !has_failed(group) &&
+         (files > kFewFiles || is_edited_ || is_there(path_of(group, ".headers")));
+}
+
 void PrecompiledHeaders::expect(const std::vector<ParseJob>& jobs, unsigned workers) {
   workers_ = std::max(1U, workers);
+  std::vector<std::pair<Group, Group>> wanted;  // without the large headers, and with them
+  std::map<std::string, size_t> files;          // by key
   for (const ParseJob& job : jobs) {
-    const bool is_of_bundled = is_bundled(job);
-    const std::string text = is_of_bundled ? bundled_headers(job.file, own_folders(job))
-                                           : leading_headers(job.file, own_folders(job));
-    if (text.empty()) continue;
-    std::vector<std::string> arguments = without_own_folders(job.arguments);
-    const std::string key = key_of(salt_, text, arguments);
-    keys_[known_as(job)] = key;
-    Group& group = groups_.try_emplace(key, Group{key, text, std::move(arguments)}).first->second;
-    group.is_bundled = is_of_bundled;
-    ++group.files;
+    Group with = group_of(job), without = with;
+    without.large.clear();
+    for (const std::string& header : with.large) with.text += "#include \"" + header + "\"\n";
+    for (Group* group : {&with, &without})
+      group->key = key_of(salt_, group->text, group->arguments);
+    ++files[with.key];
+    wanted.emplace_back(std::move(without), std::move(with));
+  }
+  for (size_t i = 0; i < jobs.size(); ++i) {
+    auto& [without, with] = wanted[i];
+    Group& group = takes_large(with, files[with.key]) ? with : without;
+    if (group.text.empty()) continue;
+    keys_[known_as(jobs[i])] = group.key;
+    ++groups_.try_emplace(group.key, group).first->second.files;
   }
 }
 
@@ -186,10 +212,19 @@ std::string PrecompiledHeaders::ready_for_job(const ParseJob& job) {
   return kept && !hides(job, *kept) ? kept->pch.string() : "";
 }
 
-std::vector<std::string> PrecompiledHeaders::files_in_that_of(const ParseJob& job) {
+void PrecompiledHeaders::add_files_in_that_of(const ParseJob& job, SourceFacts& facts) {
   const std::scoped_lock held(lock_);
-  const auto& kept = groups_.at(keys_.at(known_as(job))).kept;
-  return kept ? kept->files : std::vector<std::string>();
+  const Group& group = groups_.at(keys_.at(known_as(job)));
+  const auto& own = group.large;
+  facts.files.insert(facts.files.end(), own.begin(), own.end());
+  if (group.kept) {
+    const auto& others = group.kept->files;
+    facts.system_files.insert(facts.system_files.end(), others.begin(), others.end());
+  }
+  for (std::vector<std::string>* files : {&facts.files, &facts.system_files}) {
+    std::sort(files->begin(), files->end());
+    files->erase(std::unique(files->begin(), files->end()), files->end());
+  }
 }
 
 fs::path PrecompiledHeaders::path_of(const Group& group, const char* ending) const {
@@ -223,12 +258,17 @@ std::optional<PrecompiledHeaders::Kept> PrecompiledHeaders::find(const Group& gr
   return kept;
 }
 
+bool PrecompiledHeaders::has_failed(const Group& group) const {
+  std::error_code unknown;
+  const auto failed = fs::last_write_time(path_of(group, ".failed"), unknown);
+  return !unknown && fs::file_time_type::clock::now() - failed < kFailedFor;
+}
+
 bool PrecompiledHeaders::pays(const Group& group) const {
   std::error_code unknown;
   if (access(folder_.c_str(), W_OK) != 0) return false;
   if (fs::space(folder_, unknown).available < kRoom || unknown) return false;
-  const auto failed = fs::last_write_time(path_of(group, ".failed"), unknown);
-  if (!unknown && fs::file_time_type::clock::now() - failed < kFailedFor) return false;
+  if (has_failed(group)) return false;
   return group.is_bundled || is_edited_ || group.files > workers_ ||
          is_there(path_of(group, ".cpp"));
 }
@@ -250,7 +290,9 @@ std::optional<PrecompiledHeaders::Kept> PrecompiledHeaders::make(const Group& gr
   if (group.is_bundled) kept.names.insert(std::begin(kBundledNames), std::end(kBundledNames));
   for (const std::string& file : made->files) {
     if (file == source) continue;
-    kept.names.insert(first_name(file, made->folders));
+    const bool is_own =
+        std::find(group.large.begin(), group.large.end(), file) != group.large.end();
+    if (!is_own) kept.names.insert(first_name(file, made->folders));
     kept.files.push_back(file);
     headers += fmt::format("{}\t{}\t{}\n", stamps_.of(file), content_of(file), file);
   }

@@ -5,7 +5,8 @@
 // the parse of just those lines, with the same arguments but for the project's own folders. It is
 // made where more files of a run begin so than there are workers, where an earlier run wanted it
 // too, for an editor, or of the bundled headers, which costs little more than one parse of them,
-// and used as long as every header in it has its content. What a file says
+// and used as long as every header in it has its content. Where several files include a large
+// header of the project that has nothing to do with tensors, it is a part of it. What a file says
 // is the same with it and without.
 //
 // In the folder: KEY.cpp, the lines; KEY-HASH.pch, named by its own content; KEY.headers, which
@@ -44,8 +45,8 @@ class PrecompiledHeaders {
   std::string for_job(const ParseJob& job);
   // The same, of those that are there already.
   std::string ready_for_job(const ParseJob& job);
-  // What was parsed for it.
-  std::vector<std::string> files_in_that_of(const ParseJob& job);
+  // Adds what was parsed for it.
+  void add_files_in_that_of(const ParseJob& job, SourceFacts& facts);
 
  private:
   struct Kept {
@@ -57,13 +58,18 @@ class PrecompiledHeaders {
     std::string key;
     std::string text;
     std::vector<std::string> arguments;
+    std::vector<std::string> large;  // of the project, behind the others
     size_t files = 0;
     bool is_bundled = false;
     bool is_looked_for = false;
     std::optional<Kept> kept;
   };
 
+  Group group_of(const ParseJob& job) const;
+  // Whether the large headers are worth to be a part of it, which so many files include.
+  bool takes_large(const Group& group, size_t files) const;
   std::filesystem::path path_of(const Group& group, const char* ending) const;
+  bool has_failed(const Group& group) const;
   std::optional<Kept> find(const Group& group) const;
   bool pays(const Group& group) const;
   std::optional<Kept> make(const Group& group) const;

@@ -51,12 +51,7 @@ SourceFacts parse_anew(const ParseJob& job, const WorkerOptions& options) {
   if (!answer.failure.empty()) return not_parsed(job, answer.failure);
   try {
     SourceFacts facts = facts_from_json(answer.text);
-    if (pch.empty()) return facts;
-    std::vector<std::string>& files = facts.system_files;
-    for (std::string& file : options.headers->files_in_that_of(job))
-      files.push_back(std::move(file));
-    std::sort(files.begin(), files.end());
-    files.erase(std::unique(files.begin(), files.end()), files.end());
+    if (!pch.empty()) options.headers->add_files_in_that_of(job, facts);
     return facts;
   } catch (const InputError& error) {
     return not_parsed(job, error.what());

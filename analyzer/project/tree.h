@@ -5,6 +5,7 @@
 #include <functional>
 #include <set>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "analyzer/facts.h"
@@ -31,6 +32,17 @@ struct Include {
 };
 // What a file includes, under whatever condition.
 std::vector<Include> includes_of(const std::filesystem::path& file);
+
+// Of a header's text: large, and no LibTorch's and no GPU's, as those of JSON that projects copy.
+// Nothing in it is judged.
+inline bool is_large_of_other_things(std::string_view text) {
+  constexpr size_t kLarge = 100'000;
+  if (text.size() <= kLarge) return false;
+  for (const char* name : {"torch", "Tensor", "ATen", "c10", "__half", "__device__"}) {
+    if (text.find(name) != text.npos) return false;
+  }
+  return true;
+}
 
 // Folders of a tree that hold no code of the project's own: hidden ones, builds, packages.
 bool is_skipped_folder(const std::filesystem::path& folder);

@@ -17,7 +17,10 @@ class Tree {
     return leading_headers(folder_.write("src/a.cpp", text), {folder_.file("include")});
   }
   std::string bundled(const std::string& text) {
-    return bundled_headers(folder_.write("src/a.cpp", text), {folder_.file("include")});
+    return bundled_headers(folder_.write("src/a.cpp", text), {folder_.file("include")}).lines;
+  }
+  size_t large(const std::string& text) {
+    return bundled_headers(folder_.write("src/a.cpp", text), {folder_.file("include")}).large.size();
   }
 
  private:
@@ -101,6 +104,26 @@ TEST_CASE("the bundled headers come first, wherever one of them is included") {
   CHECK(tree.bundled("#include <vector>\n#include \"other.h\"\nint torch;\n").empty());
   tree.write("include/torch/torch.h", "#pragma once\n");  // the project's own
   CHECK(tree.bundled(torch).empty());
+}
+
+TEST_CASE("a large header of other things may follow the bundled ones") {
+  Tree tree;
+  const std::string rest(150'000, '\n'), torch = "#include <torch/torch.h>\n";
+  const std::string header = "#pragma once\n#include <map>\n#include <stdint.h>\n";
+  tree.write("include/json.hpp", "// JSON\n" + header + "#ifdef JSON_FAST\n#endif\n" + rest);
+  tree.write("include/net.h", "#define NET\n#include \"json.hpp\"\n");
+  CHECK(tree.large(torch + "#include <json.hpp>\n") == 1);
+  CHECK(tree.large("#define HERE\n#include \"net.h\"\n" + torch) == 1);
+  CHECK(tree.large("#include <json.hpp>\n") == 0);  // without LibTorch
+  // What it asks about may be said by whoever includes it.
+  CHECK(tree.large("#define JSON_FAST\n" + torch + "#include <json.hpp>\n") == 0);
+  CHECK(tree.large("#define JSON_FAST_\n" + torch + "#include <json.hpp>\n") == 1);
+  for (const std::string& text :
+       {header, header + "struct Tensor;\n" + rest, header + "#include <other.h>\n" + rest,
+        "#include <map>\n" + rest, "#define ALL\n" + rest, rest}) {
+    tree.write("include/json.hpp", text);
+    CHECK(tree.large(torch + "#include <json.hpp>\n") == 0);
+  }
 }
 
 }  // namespace dtypecheck::analyzer

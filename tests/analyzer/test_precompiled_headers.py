@@ -222,6 +222,36 @@ void launch(at::Tensor x, at::Tensor out) {
         self.write("b.cpp", "#include <vector>\nint first;\n")
         self.assertFalse(self.is_used(lambda: self.lint("b.cpp")))
 
+    def large_header(self, files, says):
+        """Files that include a large header of the project, as one of JSON; the lines of the precompiled headers that they want."""
+        self.write("json.hpp", f"#pragma once\n#include <map>\n{says}\n" + "\n" * 150_000)
+        for name in files:
+            self.write(f"{name}.cpp", FILE.replace("<vector>", '"json.hpp"').replace("TORCH_CHECK(x.dim() == 1)", "EXTRA(x)"))
+        whole = self.lint("--no-cache", ".")
+        self.assertEqual(self.lint("."), whole)
+        self.forget_findings()
+        self.assertEqual(self.lint("."), whole)
+        return {finding["rule"] for finding in whole}, {path.read_text() for path in (self.cache / "pch").glob("*.cpp")}
+
+    def test_a_large_header_of_the_project(self):
+        """It is a part of the precompiled one where five files include it; what it says counts as it is now."""
+        checks = "#define EXTRA(x) TORCH_CHECK(x.scalar_type() == at::kFloat)"
+        rules, lines = self.large_header("abcd", "#define EXTRA(x)")
+        self.assertIn("unchecked-data-ptr", rules)
+        self.assertEqual([line for line in lines if "json.hpp" in line], [])
+        rules, lines = self.large_header("abcde", "#define EXTRA(x)")
+        self.assertIn("unchecked-data-ptr", rules)
+        self.assertEqual(len([line for line in lines if "json.hpp" in line]), 1)
+        rules, lines = self.large_header("abcde", checks)
+        self.assertNotIn("unchecked-data-ptr", rules)
+        self.assertEqual(len(self.pchs()), 2)
+
+    def test_a_large_header_with_an_error(self):
+        """No precompiled one can be made of it: the next run does with the others."""
+        rules, lines = self.large_header("abcde", "#define EXTRA(x)\nint wrong = ;")
+        self.assertIn("unchecked-data-ptr", rules)
+        self.assertEqual(len(self.pchs()), 1)
+
     def test_a_folder_of_the_project_named_as_one_of_the_bundled_set(self):
         self.make_pch()
         self.write("include/torch/mine.h", "#define MINE\n")
