@@ -158,8 +158,9 @@ class Parser {
 // Files that call or bind the functions of these, or define what they call; and then theirs.
 void add_neighbours(std::vector<SourceFacts>& all, Parser& parser) {
   constexpr int kRounds = 2;
+  const size_t judged = all.size();
   for (int round = 0; round < kRounds; ++round) {
-    const auto neighbours = sources_that_name(unseen_functions(all), all);
+    const auto neighbours = sources_that_tell_of(unseen_functions(all), all, judged);
     if (neighbours.empty()) return;
     for (SourceFacts& facts : parser.parse(neighbours)) all.push_back(std::move(facts));
   }

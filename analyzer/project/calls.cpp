@@ -159,8 +159,7 @@ void join(Read& read, const Calls& calls) {
 
 }  // namespace
 
-// The function's name without its namespaces and parameters: "ops::scale/2".
-static std::string plain_name(const std::string& function) {
+std::string plain_name(const std::string& function) {
   const std::string path = function.substr(0, function.rfind('/'));
   const size_t last = path.rfind("::");
   return last == path.npos ? path : path.substr(last + 2);
@@ -183,12 +182,12 @@ void join_calls(std::vector<SourceFacts>& all, size_t judged) {
   }
 }
 
-std::set<std::string> unseen_functions(const std::vector<SourceFacts>& all) {
+UnseenFunctions unseen_functions(const std::vector<SourceFacts>& all) {
   const Calls calls(all, all.size());
-  std::set<std::string> names;
+  UnseenFunctions unseen;
   const auto want_callers = [&](const std::string& function) {
     if (!function.empty() && !calls.is_bound(function) && !calls.is_called(function))
-      names.insert(plain_name(function));
+      unseen.named.insert(plain_name(function));
   };
   std::set<std::string> asked;
   for (const SourceFacts& facts : all) {
@@ -197,7 +196,7 @@ std::set<std::string> unseen_functions(const std::vector<SourceFacts>& all) {
       if (!read.tensor.is_undetermined()) continue;
       if (read.how == ReadAs::kHandedOn && read.argument >= 0 &&
           !calls.casts(read.handed_to, read.argument, casts))
-        names.insert(plain_name(read.handed_to));
+        unseen.named.insert(plain_name(read.handed_to));
       if (read.callers == Callers::kBound) continue;
       asked.insert(read.entry);
       want_callers(read.entry);
@@ -216,11 +215,12 @@ std::set<std::string> unseen_functions(const std::vector<SourceFacts>& all) {
   for (const SourceFacts& facts : all) {
     for (const std::string& function : facts.module_functions) {
       const std::string scope = scope_name(function);
-      if (!defined.contains(function)) names.insert(scope.empty() ? plain_name(function) : scope);
+      if (!defined.contains(function))
+        unseen.bodies.insert(scope.empty() ? plain_name(function) : scope);
     }
   }
-  names.erase("");
-  return names;
+  for (std::set<std::string>* names : {&unseen.named, &unseen.bodies}) names->erase("");
+  return unseen;
 }
 
 }  // namespace dtypecheck::analyzer

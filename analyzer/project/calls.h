@@ -16,10 +16,14 @@ namespace dtypecheck::analyzer {
 // The first `judged` files are what the run is about.
 void join_calls(std::vector<SourceFacts>& all, size_t judged);
 
-// The names of functions of which another file could tell something that matters: who calls or
-// binds them, or what they read an untyped pointer as.
-std::set<std::string> unseen_functions(const std::vector<SourceFacts>& all);
+// Names of functions of which another file could tell something that matters.
+struct UnseenFunctions {
+  std::set<std::string> named;   // who calls or binds them, or what they read an untyped pointer as
+  std::set<std::string> bodies;  // or classes: what they do with a model
+};
+UnseenFunctions unseen_functions(const std::vector<SourceFacts>& all);
 
+std::string plain_name(const std::string& function);  // "forward" of "nets::NetImpl::forward/1"
 // The class or namespace that a function stands in: "NetImpl" of "nets::NetImpl::forward/1".
 std::string scope_name(const std::string& function);
 

@@ -1,6 +1,7 @@
 #include "analyzer/project/neighbours.h"
 
 #include <algorithm>
+#include <cstring>
 #include <filesystem>
 #include <string_view>
 #include <tuple>
@@ -21,8 +22,8 @@ constexpr size_t kMaxEntries = 20'000;
 constexpr uintmax_t kMaxFile = 1 << 20;
 constexpr uintmax_t kMaxBytes = 64 << 20;
 
-// How many of the functions the text names.
-size_t names_in(std::string_view text, const std::set<std::string>& functions) {
+// Which of the functions the text names.
+std::set<std::string> names_in(std::string_view text, const std::set<std::string>& functions) {
   std::set<std::string> found;
   for (size_t i = 0; i < text.size();) {
     const size_t begin = i;
@@ -34,7 +35,49 @@ size_t names_in(std::string_view text, const std::set<std::string>& functions) {
     std::string name(text.substr(begin, i - begin));
     if (functions.contains(name)) found.insert(std::move(name));
   }
-  return found.size();
+  return found;
+}
+
+std::string_view behind_brackets(std::string_view text) {
+  int depth = 0;
+  for (size_t i = 0; i < text.size(); ++i) {
+    depth += text[i] == '(' || text[i] == '<' ? 1 : text[i] == ')' || text[i] == '>' ? -1 : 0;
+    if (depth <= 0) return trimmed(text.substr(i + 1));
+  }
+  return "";
+}
+
+// Whether it may stand at a body: NetImpl::, class Net {, "net(int n) {"; not net(n), Net net;.
+bool has_body(std::string_view text, const std::string& name) {
+  const std::vector<size_t> places = places_of_word(text, name);
+  return std::any_of(places.begin(), places.end(), [&](size_t at) {
+    std::string_view rest = trimmed(text.substr(at + name.size()));
+    if (rest.starts_with('<')) rest = behind_brackets(rest);
+    if (rest.starts_with('{') || rest.starts_with(':') || rest.starts_with("final")) return true;
+    if (!rest.starts_with('(')) return false;
+    rest = behind_brackets(rest);  // const, noexcept, ->, a comment
+    return !rest.empty() && (is_of_name(rest[0]) || std::strchr(":{-/", rest[0]) != nullptr);
+  });
+}
+
+bool may_cast_models(std::string_view text) {
+  const auto has = [&](const char* word) { return text.find(word) != text.npos; };
+  return has(".to(") || has("->to(") || has("set_default_dtype");
+}
+
+// What the judged files define, as others name it: "NetImpl" and "Net" of "NetImpl::forward/1".
+std::set<std::string> own_names(const std::vector<SourceFacts>& all, size_t judged) {
+  constexpr std::string_view kImpl = "Impl";
+  std::set<std::string> names;
+  for (size_t i = 0; i < judged; ++i) {
+    for (const std::string& function : all[i].defined) {
+      const std::string scope = scope_name(function);
+      names.insert(scope.empty() ? plain_name(function) : scope);
+      if (scope.ends_with(kImpl)) names.insert(scope.substr(0, scope.size() - kImpl.size()));
+    }
+  }
+  names.erase("main");
+  return names;
 }
 
 std::string text_of(const fs::path& file) {
@@ -52,7 +95,7 @@ class Headers {
       }
     }
     for (const fs::path& file : read_) {
-      if (!is_source(file) && names_in(text_of(file), names) > 0)
+      if (!is_source(file) && !names_in(text_of(file), names).empty())
         declaring_.insert(file.filename());
     }
   }
@@ -74,17 +117,26 @@ class Headers {
 
 }  // namespace
 
-std::vector<std::string> sources_that_name(const std::set<std::string>& functions,
-                                           const std::vector<SourceFacts>& all) {
+std::vector<std::string> sources_that_tell_of(const UnseenFunctions& functions,
+                                              const std::vector<SourceFacts>& all, size_t judged) {
   struct Found {
     size_t names, nearness;
     std::string file;
   };
   std::vector<Found> found;
-  if (functions.empty() || all.empty()) return {};
+  std::set<std::string> wanted = functions.named;
+  wanted.insert(functions.bodies.begin(), functions.bodies.end());
+  if (wanted.empty() || all.empty()) return {};
+  const std::set<std::string> own = own_names(all, judged);
+  const auto tells = [&](const std::string& text, const std::set<std::string>& names) {
+    return may_cast_models(text) || !names_in(text, own).empty() ||
+           std::any_of(names.begin(), names.end(), [&](const std::string& name) {
+             return functions.named.contains(name) || has_body(text, name);
+           });
+  };
   std::set<fs::path> known;
   for (const SourceFacts& facts : all) known.insert(fs::absolute(facts.file).lexically_normal());
-  const Headers headers(functions, all);
+  const Headers headers(wanted, all);
   const auto near = [&](const fs::path& file) {
     size_t nearest = 0;
     for (const fs::path& one : known)
@@ -100,8 +152,9 @@ std::vector<std::string> sources_that_name(const std::set<std::string>& function
     if (!is_source(file) || !is_file(file) || known.contains(file)) return true;
     const std::string text = text_of(file);
     bytes += text.size();
-    const size_t names = names_in(text, functions);
-    if (names > 0 && !headers.are_others(file)) found.push_back({names, near(file), file.string()});
+    const std::set<std::string> names = names_in(text, wanted);
+    if (!names.empty() && tells(text, names) && !headers.are_others(file))
+      found.push_back({names.size(), near(file), file.string()});
     return bytes <= kMaxBytes;
   });
   std::sort(found.begin(), found.end(), [](const Found& a, const Found& b) {

@@ -277,6 +277,22 @@ class AcrossFiles(tool.SharedCacheTest):
             self.assertEqual(self.findings("main.cpp"), found)
             self.assertEqual(self.findings("--alone", "main.cpp"), [])
 
+    def is_parsed(self, name):
+        known = [path.read_text() for path in pathlib.Path(self.cache, "dtypecheck/lint").glob("*.facts")]
+        return any(f"\t{self.work}/{name}\n" in text for text in known)
+
+    def test_a_file_that_only_calls_what_is_looked_for(self):
+        """It is not parsed, unless it may cast a model, has a body of the class, or calls the named file."""
+        use = '#include "net.h"\nvoid use_NAME(NetImpl& net) {\n  net.forward(torch::ones({2, 4}));\n}\n'
+        self.model()
+        self.write("main.cpp", (self.work / "main.cpp").read_text() + "int count() { return 1; }\n")
+        for name, text, found in (("calls", use, False), ("casts", use.replace("net.f", "net.to(torch::kDouble);\n  net.f"), True),
+                                  ("body", use + "int NetImpl::more() { return 1; }\n", True), ("made", use + "int NetImpl() { return 1; }\n", True),
+                                  ("back", use.replace("  net", "  count();\n  net"), True)):
+            self.write(f"{name}.cpp", text.replace("NAME", name))
+            self.findings("main.cpp")
+            self.assertEqual(self.is_parsed(f"{name}.cpp"), found, name)
+
     def test_a_model_that_another_file_makes(self):
         for given, found in ((", torch::kDouble", []), ("", [("net.cpp", 4, "error", "mixed-operands")])):
             self.model()
