@@ -22,7 +22,8 @@ namespace {
 std::optional<Dtype> dtype_of_name(llvm::StringRef name) {
   static constexpr std::pair<llvm::StringLiteral, Dtype> kAbbreviations[] = {
       {"bf16", Dtype::kBFloat16}, {"fp16", Dtype::kHalf},   {"half", Dtype::kHalf},
-      {"fp32", Dtype::kFloat},    {"fp64", Dtype::kDouble}, {"double", Dtype::kDouble}};
+      {"fp32", Dtype::kFloat},    {"fp64", Dtype::kDouble}, {"double", Dtype::kDouble},
+      {"f16", Dtype::kHalf},      {"f32", Dtype::kFloat},   {"f64", Dtype::kDouble}};
   const std::string lower = name.lower();
   llvm::StringRef whole = lower;
   whole.consume_back("_t");

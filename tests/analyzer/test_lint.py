@@ -783,6 +783,14 @@ dtypecheck_lint(ops --torch bundled --format json -o "{self.work}/found.json")
         jsonschema.validate(json.loads(self.lint("--format", "json", "bad.cpp").out), schema)
 
 
+class Mutants(unittest.TestCase):
+    def test_each_operator_has_its_case(self):
+        sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "bench"))
+        import lint_mutants
+        cases = (pathlib.Path(__file__).parent / "ops/mutants.cpp").read_text()
+        self.assertEqual([name for name, *_ in lint_mutants.OPERATORS if f" // {name}\n" not in cases], [])
+
+
 class Cache(Linting, tool.ToolTest):
     def entries(self):
         return sorted((self.folder / "cache/dtypecheck/lint").glob("*.facts"))

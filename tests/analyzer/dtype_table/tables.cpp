@@ -46,3 +46,18 @@ std::string message(at::ScalarType type) {
   if (type == at::kHalf) return "half is not served, cast to float32";
   return type == at::kFloat ? "float32" : "other";
 }
+
+namespace dnnl {
+enum class data_type { f16, bf16, f32, f64, s32, tf32 };
+}
+
+dnnl::data_type of_dnnl(at::ScalarType type) {
+  switch (type) {
+    case at::kFloat: return dnnl::data_type::f32;
+    case at::kBFloat16: return dnnl::data_type::f16;
+    // EXPECT error: f16 stands for BFloat16, and its name says Half [dtype-table]
+    case at::kHalf: return dnnl::data_type::f16;
+    case at::kLong: return dnnl::data_type::s32;
+    default: return dnnl::data_type::tf32;
+  }
+}
