@@ -349,8 +349,13 @@ class AcrossFiles(tool.SharedCacheTest):
             self.write(file, (self.work / file).read_text() +
                        "static int helper() { return 1; }\nnamespace { struct Own {}; const int kOwn = 2; }\n")
         self.assertEqual(self.findings(), [("net.cpp", 4, "error", "mixed-operands")])
-        self.write("net.cpp", (self.work / "net.cpp").read_text() + "#define main 1 +\n")
+        net, main = ((self.work / file).read_text() for file in ("net.cpp", "main.cpp"))
+        self.write("net.cpp", net + "#define unused 1 +\n")
+        self.assertEqual(self.findings(), [("net.cpp", 4, "error", "mixed-operands")])
+        self.write("net.cpp", net + "#define main 1 +\n")
         self.assertEqual(self.findings(), [("main.cpp", 5, "error", "mixed-operands")])
+        self.write("main.cpp", main.replace("kDouble", "kFloat"))
+        self.assertEqual(self.findings(), [])
 
     def test_a_forward_that_casts_what_it_is_given(self):
         self.model(forward="return fc1(x.to(torch::kFloat));", given="torch::ones({2, 4}, torch::kDouble)")
