@@ -45,7 +45,7 @@ class Rank {
   uint32_t string(const std::string& text) { return file_->intern(text.data(), text.size()); }
 
   void fact(FactKey key, const std::string& value, const char* rest = "") {
-    auto* record = file_->reserve<FactRecord>(Kind::kFact);
+    auto* record = file_->reserve<FactRecord>(RecordKind::kFact);
     record->key = string(fact_name(key, rest));
     record->value = string(value);
     TraceFile::commit(record->header);
@@ -56,13 +56,13 @@ class Rank {
     const uint32_t module = i / 8;
     uint32_t& known = sites_[module % kSites];
     if (known != 0 && site_modules_[module % kSites] == module) return known;
-    auto* line = file_->reserve<LineRecord>(Kind::kLine);
+    auto* line = file_->reserve<LineRecord>(RecordKind::kLine);
     line->file = string(fmt::format("/work/model/layers/part{}.py", module % 50));
     line->function = string(fmt::format("Layer{}.forward", module % 50));
     line->line = static_cast<int32_t>(module % 400 + 1);
     const uint32_t line_id = line->id;
     TraceFile::commit(line->header);
-    auto* site = file_->reserve<SiteRecord>(Kind::kSite);
+    auto* site = file_->reserve<SiteRecord>(RecordKind::kSite);
     site->line = site->inner = line_id;
     site->module = string(fmt::format("model.layers.{}.blocks.{}.proj", module / 64, module % 64));
     site->module_class = string("Linear");
@@ -88,7 +88,8 @@ class Rank {
     const uint32_t place = site(i);
     constexpr size_t kOperands = 3, kResults = 1;
     auto* record = file_->reserve<SignatureRecord>(
-        Kind::kSignature, (kOperands + kResults) * sizeof(OperandRecord) + sizeof(ScalarRecord));
+        RecordKind::kSignature,
+        (kOperands + kResults) * sizeof(OperandRecord) + sizeof(ScalarRecord));
     record->op = ids.op;
     record->site = place;
     record->phase = static_cast<uint8_t>(i % 2 == 0 ? Phase::kForward : Phase::kBackward);

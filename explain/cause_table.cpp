@@ -32,7 +32,7 @@ void read_upgrade(const Field& field, Fault& fault) {
   cause_above(field, fault).is_upgrade = true;
 }
 
-void read_fields(const Block& block, Fault& fault) {
+void read_fields(const DataBlock& block, Fault& fault) {
   const auto above = [&](const Field& field) -> Cause& { return cause_above(field, fault); };
   block.read(
       {{"means", kNeeded | kOnce, [&](const Field& field) { fault.meaning = field.value; }},
@@ -62,7 +62,7 @@ void read_fields(const Block& block, Fault& fault) {
 
 CauseTable read_cause_table(std::string_view text, std::string_view file) {
   CauseTable table;
-  for (const Block& block : read_blocks(text, file)) {
+  for (const DataBlock& block : read_blocks(text, file)) {
     if (block.head.key != "fault") block.head.fail_unknown_key({"fault"});
     Fault& fault = table[static_cast<size_t>(category_in(block.head, block.head.value))];
     if (!fault.meaning.empty())

@@ -87,7 +87,7 @@ const CpuKernel* KernelTable::find(std::string_view kernel) const {
 
 KernelTable read_kernel_table(std::string_view text, std::string_view file) {
   KernelTable table;
-  for (const Block& block : read_blocks(text, file)) {
+  for (const DataBlock& block : read_blocks(text, file)) {
     if (!block.fields.empty()) block.fields.front().fail("no fields are expected here");
     read_line(block.head, table);
   }

@@ -82,7 +82,7 @@ void read_yes(const Field& field, bool& flag) {
   flag = true;
 }
 
-Message message_in(const Block& block, const std::vector<Message>& earlier) {
+Message message_in(const DataBlock& block, const std::vector<Message>& earlier) {
   Message message{.id = block.head.value};
   block.read(
       {{"says", kNeeded, [&](const Field& field) { read_spelling(field, message); }},
@@ -103,7 +103,7 @@ Message message_in(const Block& block, const std::vector<Message>& earlier) {
   return message;
 }
 
-UnknownKind unknown_in(const Block& block) {
+UnknownKind unknown_in(const DataBlock& block) {
   UnknownKind kind{.id = block.head.value};
   block.read(
       {{"words", kOnce, [&](const Field& field) { kind.words = phrases_in(field); }},
@@ -116,7 +116,7 @@ UnknownKind unknown_in(const Block& block) {
   return kind;
 }
 
-OtherError other_in(const Block& block) {
+OtherError other_in(const DataBlock& block) {
   OtherError other{{}, block.head.value};
   block.read(
       {{"says", kNeeded | kOnce, [&](const Field& field) { other.texts = phrases_in(field); }}});
@@ -146,7 +146,7 @@ std::optional<Family> parse_family(std::string_view name) {
 
 MessageTable read_message_table(std::string_view text, std::string_view file) {
   MessageTable table;
-  for (const Block& block : read_blocks(text, file)) {
+  for (const DataBlock& block : read_blocks(text, file)) {
     if (block.head.key == "message") {
       table.messages.push_back(message_in(block, table.messages));
     } else if (block.head.key == "unknown") {

@@ -12,7 +12,7 @@ namespace dtypecheck::explain {
 namespace {
 
 // "norm-mixed 2.4 beside mismatch prose"
-Signal signal_in(const Block& block) {
+Signal signal_in(const DataBlock& block) {
   std::string_view rest = block.head.value;
   Signal signal;
   signal.line = static_cast<uint32_t>(block.head.line);
@@ -36,7 +36,7 @@ Signal signal_in(const Block& block) {
   return signal;
 }
 
-void read_list(const Block& block, SignalTable& table) {
+void read_list(const DataBlock& block, SignalTable& table) {
   const std::string& name = block.head.value;
   std::vector<std::string>* list = name == "complaint words" ? &table.complaint_words
                                    : name == "dtype words"   ? &table.dtype_words
@@ -49,7 +49,7 @@ void read_list(const Block& block, SignalTable& table) {
 }
 
 // "messages 1.2 0.8 0.7 0.8"
-void read_calibration(const Block& block, SignalTable& table) {
+void read_calibration(const DataBlock& block, SignalTable& table) {
   std::string_view rest = block.head.value;
   const std::string_view of = next_piece(rest, ' ');
   Calibration* calibration = of == "messages" ? &table.of_messages
@@ -65,7 +65,7 @@ void read_calibration(const Block& block, SignalTable& table) {
   if (calibration->trust > 1 || calibration->usually > 1) block.head.fail("a share is at most 1");
 }
 
-void read_usual(const Block& block, SignalTable& table) {
+void read_usual(const DataBlock& block, SignalTable& table) {
   const auto family = parse_family(block.head.value);
   if (!family) block.head.fail(fmt::format("unknown family '{}'", block.head.value));
   const bool is_there = std::any_of(table.usual.begin(), table.usual.end(),
@@ -87,7 +87,7 @@ const std::vector<Category>& SignalTable::usual_of(Family family) const {
 
 SignalTable read_signal_table(std::string_view text, std::string_view file) {
   SignalTable table;
-  for (const Block& block : read_blocks(text, file)) {
+  for (const DataBlock& block : read_blocks(text, file)) {
     if (block.head.key == "signal") {
       table.signals.push_back(signal_in(block));
     } else if (block.head.key == "list") {

@@ -39,12 +39,12 @@ double Field::number(std::string_view text) const {
   return number;
 }
 
-static size_t count_of(const Block& block, std::string_view key) {
+static size_t count_of(const DataBlock& block, std::string_view key) {
   return static_cast<size_t>(std::count_if(block.fields.begin(), block.fields.end(),
                                            [&](const Field& field) { return field.key == key; }));
 }
 
-void Block::require(const std::vector<std::string_view>& keys) const {
+void DataBlock::require(const std::vector<std::string_view>& keys) const {
   if (head.value.empty()) head.fail(fmt::format("'{}' of what?", head.key));
   for (std::string_view key : keys) {
     if (count_of(*this, key) == 0) head.fail(fmt::format("has no field '{}'", key));
@@ -54,13 +54,13 @@ void Block::require(const std::vector<std::string_view>& keys) const {
   }
 }
 
-void Block::allow_once(const std::vector<std::string_view>& keys) const {
+void DataBlock::allow_once(const std::vector<std::string_view>& keys) const {
   for (std::string_view key : keys) {
     if (count_of(*this, key) > 1) head.fail(fmt::format("has the field '{}' twice", key));
   }
 }
 
-void Block::read(const std::vector<KnownField>& known) const {
+void DataBlock::read(const std::vector<KnownField>& known) const {
   const auto keys = [&](int times) {
     std::vector<std::string_view> keys;
     for (const KnownField& one : known)
@@ -84,9 +84,9 @@ static std::string with_line_breaks(std::string_view text) {
   return out;
 }
 
-std::vector<Block> read_blocks(std::string_view text, std::string_view file) {
+std::vector<DataBlock> read_blocks(std::string_view text, std::string_view file) {
   constexpr size_t kFieldIndent = 2, kMoreIndent = 4;
-  std::vector<Block> blocks;
+  std::vector<DataBlock> blocks;
   Field* last = nullptr;
   for (size_t number = 1; !text.empty(); ++number) {
     std::string_view line = next_piece(text, '\n');

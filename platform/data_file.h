@@ -40,7 +40,7 @@ struct KnownField {
   std::function<void(const Field&)> read;
 };
 
-struct Block {
+struct DataBlock {
   Field head;
   std::vector<Field> fields;
 
@@ -54,6 +54,6 @@ struct Block {
 };
 
 // `file` is named in errors and must outlive the blocks.
-std::vector<Block> read_blocks(std::string_view text, std::string_view file);
+std::vector<DataBlock> read_blocks(std::string_view text, std::string_view file);
 
 }  // namespace dtypecheck

@@ -54,15 +54,15 @@ size_t results_of_signature(const char* record) {
 Parts parts_of(const char* record) {
   const auto header = load<RecordHeader>(record);
   const size_t end = header.size_bytes;
-  switch (static_cast<Kind>(header.kind)) {
-    case Kind::kSignature:
+  switch (static_cast<RecordKind>(header.kind)) {
+    case RecordKind::kSignature:
       return {offsetof(SignatureRecord, autocast), sizeof(SignatureRecord),
               results_of_signature(record), end};
-    case Kind::kDigestPage:
+    case RecordKind::kDigestPage:
       return {sizeof(DigestPageRecord), end, end, end};
-    case Kind::kGpuWork:
+    case RecordKind::kGpuWork:
       return {offsetof(GpuWorkRecord, count), end, end, end};
-    case Kind::kHealthSample:
+    case RecordKind::kHealthSample:
       return {offsetof(HealthSampleRecord, step), end, end, end};
     default:
       return {end, end, end, end};
@@ -71,22 +71,22 @@ Parts parts_of(const char* record) {
 
 }  // namespace
 
-size_t fixed_bytes(Kind kind) { return kFixedBytes[static_cast<size_t>(kind)]; }
+size_t fixed_bytes(RecordKind kind) { return kFixedBytes[static_cast<size_t>(kind)]; }
 
 size_t bytes_by_counts(const char* record) {
-  const auto kind = static_cast<Kind>(load<RecordHeader>(record).kind);
-  if (kind == Kind::kString) {
+  const auto kind = static_cast<RecordKind>(load<RecordHeader>(record).kind);
+  if (kind == RecordKind::kString) {
     const auto length = load<uint32_t>(record + offsetof(StringRecord, length_bytes));
     return rounded_up(sizeof(StringRecord) + size_t{length});
   }
-  if (kind == Kind::kDigestPage)
+  if (kind == RecordKind::kDigestPage)
     return sizeof(DigestPageRecord) +
            load<uint32_t>(record + offsetof(DigestPageRecord, room_bytes));
-  if (kind == Kind::kHealthSample) {
+  if (kind == RecordKind::kHealthSample) {
     const auto points = load<uint32_t>(record + offsetof(HealthSampleRecord, point_count));
     return rounded_up(sizeof(HealthSampleRecord) + size_t{points} * sizeof(HealthPoint));
   }
-  if (kind != Kind::kSignature) return fixed_bytes(kind);
+  if (kind != RecordKind::kSignature) return fixed_bytes(kind);
   const auto results = load<uint16_t>(record + offsetof(SignatureRecord, result_room));
   const auto flags = load<uint32_t>(record + offsetof(SignatureRecord, flags));
   return rounded_up(results_of_signature(record) + results * sizeof(OperandRecord)) +

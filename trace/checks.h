@@ -9,7 +9,7 @@
 namespace dtypecheck::trace {
 
 // Of a record of this kind, before what is counted in it.
-size_t fixed_bytes(Kind kind);
+size_t fixed_bytes(RecordKind kind);
 // How long the record is by what it counts; its fixed part lies at `record`.
 size_t bytes_by_counts(const char* record);
 

@@ -32,11 +32,11 @@ class DigestReader {
         process_(process) {}
 
   void read() {
-    for (size_t offset : records_.of(Kind::kDigestPage)) find_entries(offset);
+    for (size_t offset : records_.of(RecordKind::kDigestPage)) find_entries(offset);
     for (const Entry& entry : digests_) read_digest(entry);
-    for (size_t offset : records_.of(Kind::kSignature))
+    for (size_t offset : records_.of(RecordKind::kSignature))
       signatures_.emplace(bytes_.load<SignatureRecord>(offset).id, offset);
-    for (size_t offset : records_.of(Kind::kOpTime)) {
+    for (size_t offset : records_.of(RecordKind::kOpTime)) {
       const auto record = bytes_.load<OpTimeRecord>(offset);
       Times& times = times_[record.signature];
       times.sum_ns += static_cast<double>(record.time_ns);

@@ -110,7 +110,7 @@ constexpr uint32_t kFlagFix = 1u << 3;     // --fix was on
 constexpr uint32_t kFlagValues = 1u << 4;  // --values was on
 constexpr uint32_t kFlagHealth = 1u << 5;  // --health was on
 
-enum class Kind : uint16_t {
+enum class RecordKind : uint16_t {
   kString = 1,
   kLine = 2,
   kSite = 3,
@@ -131,7 +131,7 @@ enum class Kind : uint16_t {
   kHealthRow = 18,
   kHealthSample = 19,
 };
-constexpr Kind kLastKind = Kind::kHealthSample;
+constexpr RecordKind kLastKind = RecordKind::kHealthSample;
 
 constexpr uint16_t kReserved = 0;  // RecordHeader::state while it is being filled in
 constexpr uint16_t kCommitted = 1;

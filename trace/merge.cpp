@@ -114,7 +114,7 @@ class Names {
       LineRecord record{};
       record.id = id;
       std::tie(record.file, record.function, record.line, record.address) = key;
-      write(record, Kind::kLine);
+      write(record, RecordKind::kLine);
     }
   }
 
@@ -124,7 +124,7 @@ class Names {
       SiteRecord record{};
       record.id = id;
       std::tie(record.line, record.inner, record.module, record.module_class, record.caller) = key;
-      write(record, Kind::kSite);
+      write(record, RecordKind::kSite);
     }
   }
 
@@ -173,7 +173,7 @@ Identity identity_of(const FileHeader& header) {
 
 // A record as bytes, its header filled in.
 template <typename Record>
-void append(std::string& out, Record record, Kind kind, std::string_view behind = {}) {
+void append(std::string& out, Record record, RecordKind kind, std::string_view behind = {}) {
   const size_t size = (sizeof record + behind.size() + 7) / 8 * 8;
   record.header = {static_cast<uint32_t>(size), static_cast<uint16_t>(kind), kCommitted, 0, 0};
   const size_t at = out.size();
@@ -238,11 +238,11 @@ class TraceMerger::State::Input {
     if (!add_processes()) return all_.seen_twice_.push_back(name_);
     all_.flags_ |= header_.flags;
     const auto before = static_cast<uint32_t>(all_.signatures_.size());
-    for (size_t offset : records_.of(Kind::kGroup)) {
+    for (size_t offset : records_.of(RecordKind::kGroup)) {
       const auto record = bytes_.load<GroupRecord>(offset);
       groups_[record.signature] = string(record.ranks);
     }
-    for (size_t offset : records_.of(Kind::kSignature)) add_signature(offset);
+    for (size_t offset : records_.of(RecordKind::kSignature)) add_signature(offset);
     for (size_t i = before; i < all_.signatures_.size(); ++i) translate_origins(i);
     if (is_merged()) add_makers_of_merged();
     add_notes();
@@ -262,7 +262,7 @@ class TraceMerger::State::Input {
   bool add_processes() {
     std::vector<MergedProcess> more;
     if (is_merged()) {
-      for (size_t offset : records_.of(Kind::kProcess)) {
+      for (size_t offset : records_.of(RecordKind::kProcess)) {
         const auto record = bytes_.load<ProcessRecord>(offset);
         MergedProcess& process = more.emplace_back();
         std::memcpy(&process.header, record.file_header, sizeof process.header);
@@ -520,7 +520,7 @@ class TraceMerger::State::Input {
 
   void add_makers_of_merged() {
     const uint64_t here = all_.processes_.size() - first_process_;
-    for (size_t offset : records_.of(Kind::kMadeBy)) {
+    for (size_t offset : records_.of(RecordKind::kMadeBy)) {
       const auto record = bytes_.load<MadeByRecord>(offset);
       const uint32_t id = merged(record.signature);
       if (id == 0 || record.first > record.last || record.last >= here) {
@@ -541,7 +541,7 @@ class TraceMerger::State::Input {
 
   // What was noted about signatures after they were written.
   void add_notes() {
-    for (size_t offset : records_.of(Kind::kThrow)) {
+    for (size_t offset : records_.of(RecordKind::kThrow)) {
       auto record = bytes_.load<ThrowRecord>(offset);
       Signature* signature = signature_of(record.signature);
       if (signature == nullptr || signature->throws.size() == kMaxThrows) continue;
@@ -555,7 +555,7 @@ class TraceMerger::State::Input {
           });
       if (!is_known) throws.push_back(record);
     }
-    for (size_t offset : records_.of(Kind::kInexact)) {
+    for (size_t offset : records_.of(RecordKind::kInexact)) {
       auto record = bytes_.load<InexactRecord>(offset);
       Signature* signature = signature_of(record.signature);
       const bool is_known = signature != nullptr && signature->has_inexact &&
@@ -569,7 +569,7 @@ class TraceMerger::State::Input {
       signature->has_inexact = true;
       signature->inexact = record;
     }
-    for (size_t offset : records_.of(Kind::kNonFinite)) {
+    for (size_t offset : records_.of(RecordKind::kNonFinite)) {
       auto record = bytes_.load<NonFiniteRecord>(offset);
       Signature* signature = signature_of(record.signature);
       if (signature == nullptr) continue;
@@ -585,7 +585,7 @@ class TraceMerger::State::Input {
       else if (record.step < known->step)
         *known = record;
     }
-    for (size_t offset : records_.of(Kind::kGpuWork)) add_gpu_work(offset);
+    for (size_t offset : records_.of(RecordKind::kGpuWork)) add_gpu_work(offset);
   }
 
   void add_gpu_work(size_t offset) {
@@ -605,12 +605,12 @@ class TraceMerger::State::Input {
   }
 
   void add_facts() {
-    for (size_t offset : records_.of(Kind::kFact)) {
+    for (size_t offset : records_.of(RecordKind::kFact)) {
       const auto record = bytes_.load<FactRecord>(offset);
       all_.processes_[first_process_].facts[string(record.key)] = string(record.value);
     }
     const size_t here = all_.processes_.size() - first_process_;
-    for (size_t offset : records_.of(Kind::kProcessFact)) {
+    for (size_t offset : records_.of(RecordKind::kProcessFact)) {
       const auto record = bytes_.load<ProcessFactRecord>(offset);
       if (!is_merged() || record.process >= here) continue;
       all_.processes_[first_process_ + record.process].facts[string(record.key)] =
@@ -648,13 +648,14 @@ class TraceMerger::State::Input {
 
 void TraceMerger::State::write_signature(uint32_t id, const Signature& signature,
                                          std::string& out) const {
-  append(out, signature.record, Kind::kSignature,
+  append(out, signature.record, RecordKind::kSignature,
          std::string_view(tails_).substr(signature.tail_at, signature.tail_bytes));
-  if (signature.group != 0) append(out, GroupRecord{{}, id, signature.group}, Kind::kGroup);
-  for (const ThrowRecord& record : signature.throws) append(out, record, Kind::kThrow);
-  for (const GpuWorkRecord& record : signature.gpu) append(out, record, Kind::kGpuWork);
-  if (signature.has_inexact) append(out, signature.inexact, Kind::kInexact);
-  for (const NonFiniteRecord& record : signature.non_finite) append(out, record, Kind::kNonFinite);
+  if (signature.group != 0) append(out, GroupRecord{{}, id, signature.group}, RecordKind::kGroup);
+  for (const ThrowRecord& record : signature.throws) append(out, record, RecordKind::kThrow);
+  for (const GpuWorkRecord& record : signature.gpu) append(out, record, RecordKind::kGpuWork);
+  if (signature.has_inexact) append(out, signature.inexact, RecordKind::kInexact);
+  for (const NonFiniteRecord& record : signature.non_finite)
+    append(out, record, RecordKind::kNonFinite);
   for (const Makers& makers : signature.makers) {
     MadeByRecord record{};
     record.signature = id;
@@ -662,7 +663,7 @@ void TraceMerger::State::write_signature(uint32_t id, const Signature& signature
     record.last = makers.last;
     record.least = makers.least;
     record.most = makers.most;
-    append(out, record, Kind::kMadeBy);
+    append(out, record, RecordKind::kMadeBy);
   }
 }
 
@@ -673,9 +674,9 @@ std::string TraceMerger::State::bytes() const {
     StringRecord record{};
     record.id = ++id;
     record.length_bytes = static_cast<uint32_t>(text.size());
-    append(out, record, Kind::kString, text);
+    append(out, record, RecordKind::kString, text);
   }
-  const auto write = [&](const auto& record, Kind kind) { append(out, record, kind); };
+  const auto write = [&](const auto& record, RecordKind kind) { append(out, record, kind); };
   names_.write_lines(write);
   names_.write_sites(write);
   for (size_t i = 0; i < processes_.size(); ++i) {
@@ -685,13 +686,13 @@ std::string TraceMerger::State::bytes() const {
     record.damaged = process.damaged;
     record.devices = process.devices;
     std::memcpy(record.file_header, &process.header, sizeof process.header);
-    append(out, record, Kind::kProcess);
+    append(out, record, RecordKind::kProcess);
     for (const auto& [key, value] : process.facts) {
       ProcessFactRecord fact{};
       fact.process = static_cast<uint32_t>(i);
       fact.key = key;
       fact.value = value;
-      append(out, fact, Kind::kProcessFact);
+      append(out, fact, RecordKind::kProcessFact);
     }
   }
   for (size_t i = 0; i < signatures_.size(); ++i)

@@ -10,7 +10,8 @@ namespace dtypecheck::trace {
 namespace {
 
 bool is_known(uint16_t kind) {
-  return kind >= static_cast<uint16_t>(Kind::kString) && kind <= static_cast<uint16_t>(kLastKind);
+  return kind >= static_cast<uint16_t>(RecordKind::kString) &&
+         kind <= static_cast<uint16_t>(kLastKind);
 }
 
 enum class Fault { kNone, kKind, kState, kSize, kEnd, kCounts, kCheck };
@@ -68,7 +69,7 @@ class RecordWalk {
     if (found.state != kCommitted && found.state != kAbandoned &&
         (is_sealed_ || found.state != kReserved))
       return Fault::kState;
-    const Kind kind = static_cast<Kind>(found.kind);
+    const RecordKind kind = static_cast<RecordKind>(found.kind);
     if (found.size_bytes % 8 != 0 || found.size_bytes < fixed_bytes(kind)) return Fault::kSize;
     if (!bytes_.holds(offset, found.size_bytes)) return Fault::kEnd;
     if (found.state != kCommitted) return Fault::kNone;  // its counts may not be there yet
@@ -83,7 +84,7 @@ class RecordWalk {
 
   std::string describe(Fault fault, size_t offset) const {
     const RecordHeader found = header(offset);
-    const Kind kind = static_cast<Kind>(found.kind);
+    const RecordKind kind = static_cast<RecordKind>(found.kind);
     switch (fault) {
       case Fault::kNone:
         break;

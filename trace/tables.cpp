@@ -13,8 +13,8 @@ constexpr std::string_view kLibraryNamespaces[] = {
 
 // Fills a table with the records of one kind; those with an id that cannot be are left out.
 template <typename Record>
-void add_ids(const TraceBytes& bytes, const TraceRecords& records, Kind kind, const char* what,
-             IdTable& ids, Damage& damage) {
+void add_ids(const TraceBytes& bytes, const TraceRecords& records, RecordKind kind,
+             const char* what, IdTable& ids, Damage& damage) {
   const size_t largest_id = bytes.size_bytes() / sizeof(Record);
   for (size_t offset : records.of(kind)) {
     const uint32_t id = bytes.load<Record>(offset).id;
@@ -35,7 +35,7 @@ bool IdTable::add(uint32_t id, size_t offset, size_t largest_id) {
 
 StringTable::StringTable(const TraceBytes& bytes, const TraceRecords& records, Damage& damage)
     : bytes_(bytes), damage_(damage) {
-  add_ids<StringRecord>(bytes, records, Kind::kString, "string", ids_, damage);
+  add_ids<StringRecord>(bytes, records, RecordKind::kString, "string", ids_, damage);
 }
 
 std::string_view StringTable::text(uint32_t id, const char* what) {
@@ -54,9 +54,9 @@ std::string_view StringTable::text(uint32_t id, const char* what) {
 SiteTable::SiteTable(const TraceBytes& bytes, const TraceRecords& records, StringTable& strings,
                      Damage& damage, Symbolizer* symbolizer)
     : bytes_(bytes), strings_(strings), damage_(damage), symbolizer_(symbolizer) {
-  add_ids<SiteRecord>(bytes, records, Kind::kSite, "site", site_ids_, damage);
-  add_ids<LineRecord>(bytes, records, Kind::kLine, "line", line_ids_, damage);
-  for (size_t offset : records.of(Kind::kMapping)) {
+  add_ids<SiteRecord>(bytes, records, RecordKind::kSite, "site", site_ids_, damage);
+  add_ids<LineRecord>(bytes, records, RecordKind::kLine, "line", line_ids_, damage);
+  for (size_t offset : records.of(RecordKind::kMapping)) {
     const auto mapping = bytes.load<MappingRecord>(offset);
     if (mapping.begin < mapping.end) {
       mappings_[mapping.begin] = mapping;  // the later one wins: libraries come and go

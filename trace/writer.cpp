@@ -85,9 +85,9 @@ void copy_host(char* to, size_t room, const char* host) {
   to[length] = '\0';
 }
 
-bool has_id(Kind kind) {
-  return kind == Kind::kString || kind == Kind::kLine || kind == Kind::kSite ||
-         kind == Kind::kSignature || kind == Kind::kHealthRow;
+bool has_id(RecordKind kind) {
+  return kind == RecordKind::kString || kind == RecordKind::kLine || kind == RecordKind::kSite ||
+         kind == RecordKind::kSignature || kind == RecordKind::kHealthRow;
 }
 
 }  // namespace
@@ -176,13 +176,13 @@ void TraceFile::commit(RecordHeader& record) {
 
 int TraceFile::last_error() const { return __atomic_load_n(&last_error_, __ATOMIC_RELAXED); }
 
-void* TraceFile::reserve(Kind kind, size_t size_bytes) {
+void* TraceFile::reserve(RecordKind kind, size_t size_bytes) {
   if (header_ == nullptr || size_bytes > kGrowBytes) return nullptr;
   const Guard guard(lock_);
   return reserve_locked(kind, static_cast<uint32_t>(rounded_up(size_bytes, 8)));
 }
 
-void* TraceFile::reserve_locked(Kind kind, uint32_t size_bytes) {
+void* TraceFile::reserve_locked(RecordKind kind, uint32_t size_bytes) {
   const uint64_t begin = header_->used_bytes;
   const uint64_t end = begin + size_bytes;
   int error = is_finished_ ? ESHUTDOWN : 0;
@@ -236,7 +236,7 @@ uint32_t TraceFile::intern_whole(const char* text, uint32_t length_bytes) {
   if (!make_room_for_string()) return 0;
   InternedString* place = find_place(strings_, string_places_, hash, text, length_bytes);
   if (place->record != nullptr) return place->record->id;
-  auto* record = reserve<StringRecord>(Kind::kString, length_bytes);
+  auto* record = reserve<StringRecord>(RecordKind::kString, length_bytes);
   if (record == nullptr) return 0;
   record->length_bytes = length_bytes;
   memcpy(record + 1, text, length_bytes);

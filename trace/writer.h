@@ -44,9 +44,9 @@ class TraceFile {
   // Room for a record of `size_bytes` (rounded up to a multiple of 8): zeros, but for the header,
   // which is filled in, and the id of strings, lines, sites and signatures, which is stored where
   // their structs have it. Thread-safe.
-  void* reserve(Kind kind, size_t size_bytes);
+  void* reserve(RecordKind kind, size_t size_bytes);
   template <typename Record>
-  Record* reserve(Kind kind, size_t bytes_behind = 0) {
+  Record* reserve(RecordKind kind, size_t bytes_behind = 0) {
     return static_cast<Record*>(reserve(kind, sizeof(Record) + bytes_behind));
   }
 
@@ -94,7 +94,7 @@ class TraceFile {
   void fill_header(int64_t pid, int32_t rank);
   int grow_to(uint64_t bytes);
   int open_again() const;
-  void* reserve_locked(Kind kind, uint32_t size_bytes);
+  void* reserve_locked(RecordKind kind, uint32_t size_bytes);
   uint32_t intern_whole(const char* text, uint32_t length_bytes);
   static InternedString* find_place(InternedString* places, uint32_t place_count, uint64_t hash,
                                     const char* text, uint32_t length_bytes);

@@ -32,7 +32,7 @@ std::vector<std::string> split(const Field& field, size_t words, size_t parts) {
   return out;
 }
 
-Framework framework_in(const Block& block) {
+Framework framework_in(const DataBlock& block) {
   if (block.head.key != "framework") block.head.fail_unknown_key({"framework"});
   Framework framework{.name = block.head.value};
   const auto add_setting = [&](const Field& field) {
@@ -64,7 +64,7 @@ bool Framework::has_file(std::string_view path) const { return has_part(files, p
 
 std::vector<Framework> read_frameworks(std::string_view text) {
   std::vector<Framework> all;
-  for (const Block& block : read_blocks(text, kFile)) all.push_back(framework_in(block));
+  for (const DataBlock& block : read_blocks(text, kFile)) all.push_back(framework_in(block));
   return all;
 }
 

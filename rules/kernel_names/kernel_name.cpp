@@ -151,7 +151,7 @@ std::string expanded(const Field& field,
 
 }  // namespace
 
-KernelNames::Form KernelNames::read_form(const Block& block, const Tables& tables) {
+KernelNames::Form KernelNames::read_form(const DataBlock& block, const Tables& tables) {
   block.require({"name", "from"});
   block.allow_once(
       {"name", "from", "in", "out", "math", "sum", "tensor-core", "cuda-core", "product"});
@@ -233,7 +233,7 @@ std::optional<KernelArithmetic> KernelNames::Form::read(std::string_view text) c
 
 KernelNames::KernelNames(std::string_view text, std::string_view file) {
   tables_ = std::make_unique<Tables>();
-  for (const Block& block : read_blocks(text, file)) {
+  for (const DataBlock& block : read_blocks(text, file)) {
     if (Spellings* spellings = tables_->named(block.head.key)) {
       block.require({});
       read_spellings(block.head, *spellings);

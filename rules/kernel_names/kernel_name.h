@@ -48,7 +48,7 @@ class KernelNames {
  private:
   struct Form;
   struct Tables;
-  static Form read_form(const Block& block, const Tables& tables);
+  static Form read_form(const DataBlock& block, const Tables& tables);
 
   std::unique_ptr<Tables> tables_;  // forms point into it
   std::vector<Form> forms_;

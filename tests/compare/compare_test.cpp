@@ -565,7 +565,8 @@ class PageBuilder {
   // The trace's bytes.
   std::string finish() {
     bytes_.resize((bytes_.size() + 7) / 8 * 8);
-    auto* page = file_->reserve<trace::DigestPageRecord>(trace::Kind::kDigestPage, bytes_.size());
+    auto* page =
+        file_->reserve<trace::DigestPageRecord>(trace::RecordKind::kDigestPage, bytes_.size());
     page->room_bytes = static_cast<uint32_t>(bytes_.size());
     page->first_id = 1;
     std::memcpy(page + 1, bytes_.data(), bytes_.size());

@@ -228,7 +228,7 @@ TEST_CASE("each message that a cause belongs to exists, and each message has a c
 
 // Of causes and messages, not of the comments above them.
 static void check_dates_in(const std::string& name) {
-  for (const Block& block : read_blocks(file_text(name), name)) {
+  for (const DataBlock& block : read_blocks(file_text(name), name)) {
     for (const Field& field : block.fields) {
       INFO(name << ":" << field.line);
       std::string dated;

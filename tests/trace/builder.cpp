@@ -11,7 +11,7 @@ using namespace trace;
 
 uint32_t TraceBuilder::line(const std::string& path, int line, const std::string& function) {
   const uint32_t file_id = string(path), function_id = string(function);
-  auto* record = file_.reserve<LineRecord>(Kind::kLine);
+  auto* record = file_.reserve<LineRecord>(RecordKind::kLine);
   record->file = file_id;
   record->function = function_id;
   record->line = line;
@@ -20,7 +20,7 @@ uint32_t TraceBuilder::line(const std::string& path, int line, const std::string
 }
 
 uint32_t TraceBuilder::address(uint64_t address, uint32_t caller) {
-  auto* record = file_.reserve<LineRecord>(Kind::kLine);
+  auto* record = file_.reserve<LineRecord>(RecordKind::kLine);
   record->line = static_cast<int32_t>(caller);
   record->address = address;
   TraceFile::commit(record->header);
@@ -30,7 +30,7 @@ uint32_t TraceBuilder::address(uint64_t address, uint32_t caller) {
 uint32_t TraceBuilder::site(uint32_t line, uint32_t inner, const std::string& module,
                             const std::string& module_class) {
   const uint32_t module_id = string(module), class_id = string(module_class);
-  auto* record = file_.reserve<SiteRecord>(Kind::kSite);
+  auto* record = file_.reserve<SiteRecord>(RecordKind::kSite);
   record->line = line;
   record->inner = inner;
   record->module = module_id;
@@ -65,7 +65,7 @@ uint32_t TraceBuilder::signature(const SignatureSpec& spec) {
   const size_t room = std::max<size_t>(spec.result_room, spec.results.size());
   size_t behind = (inputs + room) * sizeof(OperandRecord) + sizeof(ScalarRecord);
   if (spec.flags & kSignatureCast) behind = (behind + 7) / 8 * 8 + sizeof(CastCounters);
-  auto* record = file_.reserve<SignatureRecord>(Kind::kSignature, behind);
+  auto* record = file_.reserve<SignatureRecord>(RecordKind::kSignature, behind);
   if (record == nullptr) return 0;
   last_ = record;
   record->op = op;
@@ -101,7 +101,7 @@ uint32_t TraceBuilder::signature(const SignatureSpec& spec) {
 void TraceBuilder::threw(uint32_t signature, const std::string& message, const std::string& type,
                          uint32_t step) {
   const uint32_t message_id = string(message), type_id = string(type);
-  auto* record = file_.reserve<ThrowRecord>(Kind::kThrow);
+  auto* record = file_.reserve<ThrowRecord>(RecordKind::kThrow);
   record->signature = signature;
   record->message = message_id;
   record->type = type_id;
@@ -111,7 +111,7 @@ void TraceBuilder::threw(uint32_t signature, const std::string& message, const s
 
 void TraceBuilder::fact(const std::string& key, const std::string& value) {
   const uint32_t key_id = string(key), value_id = string(value);
-  auto* record = file_.reserve<FactRecord>(Kind::kFact);
+  auto* record = file_.reserve<FactRecord>(RecordKind::kFact);
   record->key = key_id;
   record->value = value_id;
   TraceFile::commit(record->header);
@@ -120,7 +120,7 @@ void TraceBuilder::fact(const std::string& key, const std::string& value) {
 void TraceBuilder::mapping(uint64_t begin, uint64_t end, uint64_t file_offset,
                            const std::string& path) {
   const uint32_t path_id = string(path);
-  auto* record = file_.reserve<MappingRecord>(Kind::kMapping);
+  auto* record = file_.reserve<MappingRecord>(RecordKind::kMapping);
   record->begin = begin;
   record->end = end;
   record->file_offset = file_offset;
@@ -129,7 +129,7 @@ void TraceBuilder::mapping(uint64_t begin, uint64_t end, uint64_t file_offset,
 }
 
 void TraceBuilder::inexact(uint32_t signature, double from, double to) {
-  auto* record = file_.reserve<InexactRecord>(Kind::kInexact);
+  auto* record = file_.reserve<InexactRecord>(RecordKind::kInexact);
   record->signature = signature;
   record->from = from;
   record->to = to;
@@ -137,7 +137,7 @@ void TraceBuilder::inexact(uint32_t signature, double from, double to) {
 }
 
 void TraceBuilder::non_finite(uint32_t signature, uint32_t flags) {
-  auto* record = file_.reserve<NonFiniteRecord>(Kind::kNonFinite);
+  auto* record = file_.reserve<NonFiniteRecord>(RecordKind::kNonFinite);
   record->signature = signature;
   record->flags = flags;
   TraceFile::commit(record->header);
@@ -151,7 +151,7 @@ void TraceBuilder::cast_work(uint32_t elements, uint32_t timed, uint32_t time_ns
 void TraceBuilder::gpu_work(uint32_t signature, uint8_t kind, const std::string& name,
                             uint64_t time_ns) {
   const uint32_t name_id = string(name);
-  auto* record = file_.reserve<GpuWorkRecord>(Kind::kGpuWork);
+  auto* record = file_.reserve<GpuWorkRecord>(RecordKind::kGpuWork);
   record->signature = signature;
   record->name = name_id;
   record->kind = kind;
@@ -162,7 +162,7 @@ void TraceBuilder::gpu_work(uint32_t signature, uint8_t kind, const std::string&
 
 void TraceBuilder::group(uint32_t signature, const std::string& ranks) {
   const uint32_t ranks_id = string(ranks);
-  auto* record = file_.reserve<GroupRecord>(Kind::kGroup);
+  auto* record = file_.reserve<GroupRecord>(RecordKind::kGroup);
   record->signature = signature;
   record->ranks = ranks_id;
   TraceFile::commit(record->header);
@@ -171,7 +171,7 @@ void TraceBuilder::group(uint32_t signature, const std::string& ranks) {
 uint32_t TraceBuilder::health_row(const std::string& name, uint32_t signature, uint8_t role,
                                   uint8_t dtype) {
   const uint32_t name_id = string(name);
-  auto* record = file_.reserve<HealthRowRecord>(Kind::kHealthRow);
+  auto* record = file_.reserve<HealthRowRecord>(RecordKind::kHealthRow);
   record->name = name_id;
   record->signature = signature;
   record->role = role;
@@ -182,7 +182,7 @@ uint32_t TraceBuilder::health_row(const std::string& name, uint32_t signature, u
 
 void TraceBuilder::health_sample(uint32_t step, const std::vector<trace::HealthPoint>& points) {
   const size_t bytes = points.size() * sizeof(trace::HealthPoint);
-  auto* record = file_.reserve<HealthSampleRecord>(Kind::kHealthSample, bytes);
+  auto* record = file_.reserve<HealthSampleRecord>(RecordKind::kHealthSample, bytes);
   record->point_count = static_cast<uint32_t>(points.size());
   record->step = step;
   record->skipped = 1;
@@ -192,7 +192,7 @@ void TraceBuilder::health_sample(uint32_t step, const std::vector<trace::HealthP
 }
 
 void TraceBuilder::op_time(uint32_t signature, uint64_t begin_unix_ns, uint64_t time_ns) {
-  auto* record = file_.reserve<OpTimeRecord>(Kind::kOpTime);
+  auto* record = file_.reserve<OpTimeRecord>(RecordKind::kOpTime);
   record->signature = signature;
   record->thread = 1;
   record->step = 2;
@@ -204,7 +204,7 @@ void TraceBuilder::op_time(uint32_t signature, uint64_t begin_unix_ns, uint64_t 
 void TraceBuilder::gpu_time(uint32_t signature, uint8_t kind, const std::string& name,
                             uint64_t begin_unix_ns) {
   const uint32_t name_id = string(name);
-  auto* record = file_.reserve<GpuTimeRecord>(Kind::kGpuTime);
+  auto* record = file_.reserve<GpuTimeRecord>(RecordKind::kGpuTime);
   record->signature = signature;
   record->name = name_id;
   record->kind = kind;

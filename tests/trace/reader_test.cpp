@@ -65,7 +65,7 @@ T get(const std::string& bytes, size_t offset) {
 }
 
 // The offset of the n-th record of a kind, from 0.
-size_t record_of(const std::string& bytes, trace::Kind kind, int n = 0) {
+size_t record_of(const std::string& bytes, trace::RecordKind kind, int n = 0) {
   size_t offset = trace::kHeaderBytes;
   while (offset < bytes.size()) {
     const auto header = get<trace::RecordHeader>(bytes, offset);
@@ -384,7 +384,7 @@ TEST_CASE("of a process that was killed no bit goes unnoticed but those that cha
   build.threw(op, "no", "E");
   const std::string killed = test::read_bytes(file->path()).substr(0, file->header()->used_bytes);
   REQUIRE(read(killed).processes.at(0).damaged.empty());
-  const size_t signature = record_of(killed, trace::Kind::kSignature);
+  const size_t signature = record_of(killed, trace::RecordKind::kSignature);
   const size_t changing = signature + offsetof(SignatureRecord, autocast);
   for (size_t bit = trace::kHeaderBytes * 8; bit < killed.size() * 8; ++bit) {
     const size_t byte = bit / 8;
@@ -411,10 +411,10 @@ TEST_CASE("what is stored after the end does not reach the file") {
   REQUIRE(file->create(folder.path().c_str(), "host", 1, -1) == 0);
   TraceBuilder build(*file);
   build.signature({.op = "aten::a"});
-  auto* late = file->reserve<SignatureRecord>(trace::Kind::kSignature);
+  auto* late = file->reserve<SignatureRecord>(trace::RecordKind::kSignature);
   auto* signature = reinterpret_cast<SignatureRecord*>(
       reinterpret_cast<char*>(file->header()) +
-      record_of(test::read_bytes(file->path()), trace::Kind::kSignature));
+      record_of(test::read_bytes(file->path()), trace::RecordKind::kSignature));
   file->finish(1);
   signature->count = 77;
   file->header()->steps = 5;
@@ -434,7 +434,7 @@ TEST_CASE("what is stored after the end does not reach the file") {
 
 TEST_CASE("damage costs one record") {
   const std::string whole = sample_trace();
-  const size_t cast = record_of(whole, trace::Kind::kSignature);
+  const size_t cast = record_of(whole, trace::RecordKind::kSignature);
   const auto damaged = [&](size_t offset, auto value) {
     std::string bytes = whole;
     put(bytes, offset, value);
@@ -463,7 +463,7 @@ TEST_CASE("damage costs one record") {
 
 TEST_CASE("an id without its record is damage, and the op call stays") {
   std::string bytes = sample_trace();
-  const size_t cast = record_of(bytes, trace::Kind::kSignature);
+  const size_t cast = record_of(bytes, trace::RecordKind::kSignature);
   put<uint32_t>(bytes, cast + offsetof(SignatureRecord, site), 99);
   const Run run = read(with_checks(bytes));
   CHECK(run.processes[0].damaged == "the site 99 of an op call is not there");
@@ -473,7 +473,7 @@ TEST_CASE("an id without its record is damage, and the op call stays") {
 
 TEST_CASE("a parent is an earlier op call") {
   std::string bytes = sample_trace();
-  const size_t addmm = record_of(bytes, trace::Kind::kSignature, 2);
+  const size_t addmm = record_of(bytes, trace::RecordKind::kSignature, 2);
   put<uint32_t>(bytes, addmm + offsetof(SignatureRecord, parent), 3);  // itself
   const Run run = read(with_checks(bytes));
   CHECK(run.processes[0].damaged == "op call 3, the parent of op call 3, does not come before it");
@@ -482,8 +482,8 @@ TEST_CASE("a parent is an earlier op call") {
 
 TEST_CASE("a parent comes earlier in the file, whatever its id") {
   std::string bytes = sample_trace();
-  const size_t cast = record_of(bytes, trace::Kind::kSignature);
-  const size_t addmm = record_of(bytes, trace::Kind::kSignature, 2);
+  const size_t cast = record_of(bytes, trace::RecordKind::kSignature);
+  const size_t addmm = record_of(bytes, trace::RecordKind::kSignature, 2);
   put<uint32_t>(bytes, addmm + offsetof(SignatureRecord, id), 1);
   put<uint32_t>(bytes, cast + offsetof(SignatureRecord, id), 3);
   put<uint32_t>(bytes, cast + offsetof(SignatureRecord, parent), 2);
@@ -494,7 +494,7 @@ TEST_CASE("a parent comes earlier in the file, whatever its id") {
 
 TEST_CASE("a record that was not committed is skipped") {
   std::string bytes = sample_trace();
-  const size_t linear = record_of(bytes, trace::Kind::kSignature, 1);
+  const size_t linear = record_of(bytes, trace::RecordKind::kSignature, 1);
   put<uint16_t>(bytes, linear + offsetof(trace::RecordHeader, state), trace::kAbandoned);
   const Run run = read(with_checks(bytes));
   REQUIRE(run.calls.size() == 3);
@@ -511,7 +511,7 @@ TEST_CASE("used_bytes that lags behind loses nothing, and zeros at the end are f
 
 TEST_CASE("a large count in a small file takes no memory") {
   std::string bytes = sample_trace();
-  const size_t string = record_of(bytes, trace::Kind::kString);
+  const size_t string = record_of(bytes, trace::RecordKind::kString);
   put<uint32_t>(bytes, string + offsetof(trace::StringRecord, id), 0xfffffff0);
   CHECK(read(with_checks(bytes)).processes[0].damaged.find("string id 4294967280 is impossible") ==
         0);

@@ -91,7 +91,7 @@ TEST_CASE("why a file cannot be made comes back as an errno number") {
   CHECK(file.create("/dev/null", "host", 1, -1) == ENOTDIR);
   CHECK(file.create(std::string(5000, 'x').c_str(), "host", 1, -1) == ENAMETOOLONG);
   CHECK(file.header() == nullptr);
-  CHECK(file.reserve(Kind::kFact, 16) == nullptr);
+  CHECK(file.reserve(RecordKind::kFact, 16) == nullptr);
   CHECK(file.intern("x", 1) == 0);
   file.finish(1);
   file.resume();
@@ -142,7 +142,7 @@ TEST_CASE("finish gives back what is not used, and nothing comes after it until 
   CHECK(size_of(file->path()) == kGrowBytes);
   file->finish(2);
   CHECK(size_of(file->path()) == static_cast<off_t>(file->header()->used_bytes));
-  CHECK(file->reserve(Kind::kFact, 16) == nullptr);
+  CHECK(file->reserve(RecordKind::kFact, 16) == nullptr);
   CHECK(file->last_error() == ESHUTDOWN);
   CHECK(read(file->path()).processes[0].end == EndState::kReplaced);
   file->resume();
@@ -156,10 +156,11 @@ TEST_CASE("a file grows as far as its mapping, and then refuses") {
   const TemporaryFolder folder;
   const auto file = new_file(folder.path());
   uint64_t records = 0;
-  while (file->reserve(Kind::kString, kMaxStringBytes + sizeof(StringRecord)) != nullptr) ++records;
+  while (file->reserve(RecordKind::kString, kMaxStringBytes + sizeof(StringRecord)) != nullptr)
+    ++records;
   CHECK(file->last_error() == EFBIG);
   CHECK(records == (kMaxFileBytes - kHeaderBytes) / (kMaxStringBytes + sizeof(StringRecord)));
-  CHECK(file->reserve(Kind::kString, kGrowBytes + 1) == nullptr);
+  CHECK(file->reserve(RecordKind::kString, kGrowBytes + 1) == nullptr);
 }
 
 TEST_CASE("a limit on file sizes is an error and not a signal") {
@@ -208,11 +209,11 @@ TEST_CASE("a file that was removed or replaced is not grown") {
   const TemporaryFolder folder;
   const auto file = new_file(folder.path());
   std::filesystem::remove(file->path());
-  while (file->reserve(Kind::kString, 8000) != nullptr) {
+  while (file->reserve(RecordKind::kString, 8000) != nullptr) {
   }
   CHECK(file->last_error() == ENOENT);
   test::write_bytes(file->path(), "another program's");
-  CHECK(file->reserve(Kind::kString, 8000) == nullptr);
+  CHECK(file->reserve(RecordKind::kString, 8000) == nullptr);
   CHECK(file->last_error() == ESTALE);
   file->finish(1);
   CHECK(test::read_bytes(file->path()) == "another program's");
@@ -270,7 +271,7 @@ TEST_CASE("a forked child goes on in a file of its own") {
   file->header()->flags = kFlagValuesChecked;
   TraceBuilder build(*file);
   build.signature({.op = "aten::parent"});
-  auto* parents_record = file->reserve<SignatureRecord>(Kind::kSignature);
+  auto* parents_record = file->reserve<SignatureRecord>(RecordKind::kSignature);
   const int status = in_child([&] {
     if (file->reopen_in_child() != 0) return false;
     parents_record->count = 99;  // a stale pointer: must reach nobody
@@ -300,7 +301,7 @@ TEST_CASE("a finished file is left for one in another folder") {
   std::strcpy(file->header()->libtorch, "2.11.0");
   TraceBuilder build(*file);
   build.signature({.op = "aten::first"});
-  auto* record = file->reserve<SignatureRecord>(Kind::kSignature);
+  auto* record = file->reserve<SignatureRecord>(RecordKind::kSignature);
   record->count = 7;
   TraceFile::commit(record->header);
   file->finish(1);
@@ -328,7 +329,7 @@ TEST_CASE("where no file can be made the finished one stays as it is") {
   const auto file = new_file(folder.path(), getpid());
   file->finish(1);
   CHECK(file->move_to(folder.file("none").c_str()) == ENOENT);
-  CHECK(file->reserve(Kind::kFact, 16) == nullptr);
+  CHECK(file->reserve(RecordKind::kFact, 16) == nullptr);
   CHECK(file->last_error() == ESHUTDOWN);
   CHECK(TraceFile().move_to("/tmp") == EBADF);
 }
@@ -343,7 +344,7 @@ TEST_CASE("a child that shares the memory does not finish the parent's trace") {
   });
   CHECK(status == 0);
   CHECK(file->header()->end_state == 0);
-  CHECK(file->reserve(Kind::kFact, 16) != nullptr);
+  CHECK(file->reserve(RecordKind::kFact, 16) != nullptr);
 }
 
 // Writes signatures until it is killed, and tells after each one how many are committed.

@@ -128,7 +128,7 @@ void dc_start(char* out, size_t room) {
 }
 
 void dc_walk(char* out, size_t room) {
-  python::Walk walk;
+  python::FrameWalk walk;
   const bool found = python::walk(&walk);
   give("{" + field("found", flag(found)) + "," + field("key", std::to_string(walk.key)) + "," +
            field("module_address", address(walk.module)) + "," +
@@ -138,7 +138,7 @@ void dc_walk(char* out, size_t room) {
 
 // A walk and what it resolves to, as for the first op at a site.
 void dc_site(char* out, size_t room) {
-  python::Walk walk;
+  python::FrameWalk walk;
   python::Site site;
   const bool found = python::walk(&walk) && python::resolve(walk, &site);
   give("{" + field("found", flag(found)) + "," + field("key", std::to_string(walk.key)) + "," +
@@ -175,12 +175,12 @@ void dc_time(int rounds, double* top_ns, double* walk_ns, double* resolve_ns) {
   *top_ns = nanoseconds_each(rounds,
                              [&sink] { sink = reinterpret_cast<uintptr_t>(python::top().frame); });
   *walk_ns = nanoseconds_each(rounds, [&sink] {
-    python::Walk walk;
+    python::FrameWalk walk;
     python::walk(&walk);
     sink = walk.key;
   });
   *resolve_ns = nanoseconds_each(1 + rounds / 1000, [] {
-    python::Walk walk;
+    python::FrameWalk walk;
     python::Site site;
     if (python::walk(&walk)) python::resolve(walk, &site);
   });

@@ -32,7 +32,7 @@ void write_time(ThreadState* state, const Frame& frame, uint64_t time_ns) {
     if (in_timeline.exchange(false)) write_fact(FactKey::kTimeline, "ends where it was full");
     return stop_timeline();
   }
-  auto* record = tracer.file.reserve<trace::OpTimeRecord>(trace::Kind::kOpTime);
+  auto* record = tracer.file.reserve<trace::OpTimeRecord>(trace::RecordKind::kOpTime);
   if (!record) return stop_timeline();
   record->signature = frame.signature->id;
   record->thread = static_cast<uint32_t>(state->thread_id.load(std::memory_order_relaxed));

@@ -254,7 +254,7 @@ char* append(char* at, const std::vector<T>& records) {
 }
 
 void write_group(uint32_t signature, uint32_t ranks) {
-  auto* record = tracer.file.reserve<trace::GroupRecord>(trace::Kind::kGroup);
+  auto* record = tracer.file.reserve<trace::GroupRecord>(trace::RecordKind::kGroup);
   if (!record) return;
   record->signature = signature;
   record->ranks = ranks;
@@ -267,7 +267,7 @@ trace::SignatureRecord* write(const Description& from) {
       from.scalars.size() * sizeof(trace::ScalarRecord) +
       (from.operands.size() + from.result_room) * sizeof(trace::OperandRecord);
   const size_t counters = from.is_cast ? sizeof(trace::CastCounters) : 0;
-  auto* record = tracer.file.reserve<trace::SignatureRecord>(trace::Kind::kSignature,
+  auto* record = tracer.file.reserve<trace::SignatureRecord>(trace::RecordKind::kSignature,
                                                              (bytes_behind + 7) / 8 * 8 + counters);
   if (!record) return nullptr;
   record->op = from.op;

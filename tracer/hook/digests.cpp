@@ -303,7 +303,8 @@ Entry* new_entry(uint8_t what, uint8_t flags, size_t bytes_behind, uint32_t* id 
   if (size > page.left_bytes) {
     if (!has_digest_room()) return nullptr;
     const size_t room = std::max<size_t>(trace::kDigestPageBytes, (size + 7) / 8 * 8);
-    auto* record = tracer.file.reserve<trace::DigestPageRecord>(trace::Kind::kDigestPage, room);
+    auto* record =
+        tracer.file.reserve<trace::DigestPageRecord>(trace::RecordKind::kDigestPage, room);
     if (!record) return nullptr;
     record->room_bytes = static_cast<uint32_t>(room);
     record->first_id = page.last_id + 1;

@@ -58,7 +58,7 @@ void write_fact(FactKey key, const std::string& value) { write_fact(key, {}, val
 
 void write_fact(FactKey family, std::string_view rest, const std::string& value) {
   const uint32_t key_id = intern(fact_name(family, rest)), value_id = intern(value);
-  auto* record = tracer.file.reserve<trace::FactRecord>(trace::Kind::kFact);
+  auto* record = tracer.file.reserve<trace::FactRecord>(trace::RecordKind::kFact);
   if (!record) return;
   record->key = key_id;
   record->value = value_id;

@@ -80,7 +80,7 @@ trace::GpuWorkRecord* record_of(const DtypecheckGpuWork& work) {
   const uint64_t key = key_of(work);
   if (trace::GpuWorkRecord* known = works.find(key)) return known;
   if (!works.has_room()) return nullptr;
-  auto* record = tracer.file.reserve<trace::GpuWorkRecord>(trace::Kind::kGpuWork);
+  auto* record = tracer.file.reserve<trace::GpuWorkRecord>(trace::RecordKind::kGpuWork);
   if (!record) return nullptr;
   record->signature = id_of(work.op);
   record->name = name_of(work);
@@ -94,7 +94,7 @@ trace::GpuWorkRecord* record_of(const DtypecheckGpuWork& work) {
 // Its name is in the file already: record_of() came first.
 void write_time(const DtypecheckGpuWork& work) {
   const uint32_t name = name_of(work);
-  auto* record = tracer.file.reserve<trace::GpuTimeRecord>(trace::Kind::kGpuTime);
+  auto* record = tracer.file.reserve<trace::GpuTimeRecord>(trace::RecordKind::kGpuTime);
   if (!record) return;
   record->signature = id_of(work.op);
   record->name = name;

@@ -197,7 +197,7 @@ bool find_row(HealthRole role, uint32_t name, const Frame& frame, uint8_t dtype,
   const auto known = health->row_of.find(key);
   if (known == health->row_of.end()) {
     if (health->rows.size() >= kMostRows) return false;
-    auto* record = tracer.file.reserve<trace::HealthRowRecord>(trace::Kind::kHealthRow);
+    auto* record = tracer.file.reserve<trace::HealthRowRecord>(trace::RecordKind::kHealthRow);
     if (!record) return false;
     record->name = name;
     record->signature = frame.signature->id;
@@ -410,7 +410,7 @@ trace::HealthSampleRecord* take_record() {
   const uint64_t bytes = sizeof(trace::HealthSampleRecord) + (points * 4 + 7) / 8 * 8;
   if (health->free.empty() && has_room(bytes)) {
     auto* record = tracer.file.reserve<trace::HealthSampleRecord>(
-        trace::Kind::kHealthSample, points * sizeof(trace::HealthPoint));
+        trace::RecordKind::kHealthSample, points * sizeof(trace::HealthPoint));
     if (!record) return nullptr;
     record->point_count = static_cast<uint32_t>(points);
     health->bytes += bytes;

@@ -20,7 +20,7 @@ uint32_t write_line(const python::Line& line) {
   const uint64_t place = mix(mix(file + 1, function), static_cast<uint32_t>(line.line));
   const uint64_t key = mix(place, extent) | 1;
   if (const uint32_t known = tracer.lines.find(key)) return known;
-  auto* record = tracer.file.reserve<trace::LineRecord>(trace::Kind::kLine);
+  auto* record = tracer.file.reserve<trace::LineRecord>(trace::RecordKind::kLine);
   if (!record) return 0;
   record->file = file;
   record->function = function;
@@ -32,7 +32,7 @@ uint32_t write_line(const python::Line& line) {
 }
 
 uint32_t write_address(uint64_t address, uint32_t caller) {
-  auto* record = tracer.file.reserve<trace::LineRecord>(trace::Kind::kLine);
+  auto* record = tracer.file.reserve<trace::LineRecord>(trace::RecordKind::kLine);
   if (!record) return 0;
   record->file = record->function = 0;
   record->line = static_cast<int32_t>(caller);
@@ -55,7 +55,7 @@ void note_module(uint32_t id, uint32_t module) {
 
 uint32_t write_record(uint32_t line, uint32_t inner, uint32_t module, uint32_t module_class,
                       uint32_t caller) {
-  auto* record = tracer.file.reserve<trace::SiteRecord>(trace::Kind::kSite);
+  auto* record = tracer.file.reserve<trace::SiteRecord>(trace::RecordKind::kSite);
   if (!record) return 0;
   record->line = line;
   record->inner = inner;
@@ -73,7 +73,7 @@ void write_mapping(uint64_t address) {
   native::Mapping mapping;
   if (!native::find_mapping(address, &mapping)) return;
   if (!mappings_written.insert(mapping.begin, 1)) return;
-  auto* record = tracer.file.reserve<trace::MappingRecord>(trace::Kind::kMapping);
+  auto* record = tracer.file.reserve<trace::MappingRecord>(trace::RecordKind::kMapping);
   if (!record) return;
   record->begin = mapping.begin;
   record->end = mapping.end;
@@ -125,7 +125,7 @@ uint32_t write_site(const python::Site& site, uint32_t native) {
   return write_python_site(site, line, inner, site.caller.line ? write_line(site.caller) : 0);
 }
 
-uint32_t python_site(const python::Walk& walk, bool in_extension) {
+uint32_t python_site(const python::FrameWalk& walk, bool in_extension) {
   python::Site site;
   if (!python::resolve(walk, &site)) return 0;
   return write_site(site, in_extension ? write_addresses() : 0);
@@ -155,7 +155,7 @@ void forget_sites() {
 namespace {
 
 struct Place {
-  python::Walk walk;
+  python::FrameWalk walk;
   bool in_python = false, in_extension = false;
   uint64_t key = 0;
 };

@@ -137,7 +137,7 @@ void write_throw(trace::SignatureRecord* record, const char* message, const char
   const bool is_first = __atomic_load_n(&record->throws, __ATOMIC_RELAXED) <= 1;
   if (!is_first && !tracer.messages.has_room()) return;
   const uint32_t text = intern(message), type_text = intern(type);
-  auto* written = tracer.file.reserve<trace::ThrowRecord>(trace::Kind::kThrow);
+  auto* written = tracer.file.reserve<trace::ThrowRecord>(trace::RecordKind::kThrow);
   if (!written) return;
   written->signature = record->id;
   written->message = text;

@@ -119,7 +119,7 @@ void write_loss(const trace::SignatureRecord* signature, const Loss& loss, uint3
   const bool is_least = arrived.as == Arrival::kProduct;
   const uint64_t key = mix(reinterpret_cast<uint64_t>(signature), is_least ? 0x1ec6 : 0x1ec5) | 1;
   if (!tracer.messages.insert(key, 1)) return;
-  auto* record = tracer.file.reserve<trace::InexactRecord>(trace::Kind::kInexact);
+  auto* record = tracer.file.reserve<trace::InexactRecord>(trace::RecordKind::kInexact);
   if (!record) return;
   record->signature = signature->id;
   record->step = step;
@@ -166,7 +166,7 @@ void write_non_finite(uint32_t signature, const Finite& found, uint32_t flags, u
       flags & ~(trace::kNonFiniteOperandsWereFinite | trace::kNonFiniteOperandsHadNoNan);
   const uint64_t key = mix(signature, 0xf1417e + kind) | 1;
   if (!tracer.messages.insert(key, 1)) return;
-  auto* record = tracer.file.reserve<trace::NonFiniteRecord>(trace::Kind::kNonFinite);
+  auto* record = tracer.file.reserve<trace::NonFiniteRecord>(trace::RecordKind::kNonFinite);
   if (!record) return;
   record->signature = signature;
   record->step = step;

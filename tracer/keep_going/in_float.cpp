@@ -170,7 +170,7 @@ Object* is_named(Object*, Object*) {
   ThreadState* state = thread_state();
   if (!state || state->busy || !on.load()) return answer(false);
   const BusyScope ours(state);
-  python::Walk walk;
+  python::FrameWalk walk;
   python::Site site;
   return answer(python::walk(&walk) && python::resolve(walk, &site) &&
                 is_named_module(site.module));

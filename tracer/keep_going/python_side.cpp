@@ -79,7 +79,7 @@ KeyedTable<trace::SignatureRecord*, 1 << 10> refusals;
 trace::SignatureRecord* record_of(ThreadState* state, const std::string& function,
                                   const std::string& type, const std::string& message,
                                   uint64_t dtypes) {
-  python::Walk walk;
+  python::FrameWalk walk;
   const uint64_t place =
       mix(fnv1a_next(message, fnv1a(function)), python::walk(&walk) ? walk.key : 0);
   const uint64_t key = mix(place, dtypes) | 1;

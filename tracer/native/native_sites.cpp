@@ -152,14 +152,14 @@ const Stack& this_stack() {
 }
 
 // The registers in a frame after the call that it is in has returned to `address`.
-struct Frame {
+struct StackFrame {
   uint64_t address, sp, fp;
 };
 
 // Walks up the calling thread's stack, and reads nothing outside of [first sp, limit).
-class Walk {
+class StackWalk {
  public:
-  Walk(Frame start, uint64_t limit) : frame_(start), lowest_(start.sp), limit_(limit) {}
+  StackWalk(StackFrame start, uint64_t limit) : frame_(start), lowest_(start.sp), limit_(limit) {}
 
   // False when a frame has to be unwound for good.
   bool collect(Key* key) {
@@ -188,7 +188,7 @@ class Walk {
 
   // False at the limit.
   bool go_up(const FrameRule& rule) {
-    Frame caller = frame_;
+    StackFrame caller = frame_;
     if (!find_cfa(rule, &caller.sp) || caller.sp <= frame_.sp) return false;
     // Loaded in any case: whether a frame saved the register is a branch that no processor
     // predicts.
@@ -201,7 +201,7 @@ class Walk {
     return true;
   }
 
-  Frame frame_;
+  StackFrame frame_;
   const uint64_t lowest_, limit_;
 };
 
@@ -246,13 +246,13 @@ __attribute__((noinline)) DTYPECHECK_READS_STACK uint64_t scan_key(uint32_t limi
   // This function has a frame pointer, since it asks for it: the caller's is saved there, and the
   // return address above it.
   const uint64_t* own = static_cast<const uint64_t*>(__builtin_frame_address(0));
-  const Frame start = {own[1], reinterpret_cast<uint64_t>(own + 2), own[0]};
+  const StackFrame start = {own[1], reinterpret_cast<uint64_t>(own + 2), own[0]};
   const Stack& stack = this_stack();
   if (!stack.contains(start.sp)) return 0;
   const uint64_t room = stack.end - start.sp;
   const uint64_t limit = start.sp + (limit_bytes < room ? limit_bytes : room);
   Key key;
-  if (!Walk(start, limit).collect(&key)) {
+  if (!StackWalk(start, limit).collect(&key)) {
     __atomic_fetch_add(&g_unwinds, 1, __ATOMIC_RELAXED);
     key = key_by_unwinding(start.sp, limit);
   }

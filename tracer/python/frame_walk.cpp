@@ -46,7 +46,7 @@ inline uint64_t mix_code(uint64_t hash, const void* code, const void* instr) {
 }
 
 template <const Layout& At>
-inline uint64_t key_of(const Walk& walk) {
+inline uint64_t key_of(const FrameWalk& walk) {
   uint64_t hash = mix_code<At>(1, walk.user_code, walk.user_instr);
   if (walk.inner_code != walk.user_code || walk.inner_instr != walk.user_instr) {
     hash = mix_code<At>(hash + 2, walk.inner_code, walk.inner_instr);
@@ -66,7 +66,7 @@ inline const Object* module_called(const char* frame, CodeClass code_class) {
 }
 
 template <const Layout& At>
-bool walk_with(Walk* out) {
+bool walk_with(FrameWalk* out) {
   const char* frame = skip_internal<At>(own_innermost_frame<At>());
   if (frame == nullptr) return false;
   const char* user = nullptr;
@@ -111,20 +111,20 @@ Top top_with() {
 }
 
 pthread_t g_thread;
-std::atomic<bool (*)(Walk*)> g_walk_in_thread{nullptr};
+std::atomic<bool (*)(FrameWalk*)> g_walk_in_thread{nullptr};
 std::atomic<Top (*)()> g_top_in_thread{nullptr};
 
-bool walk_in_thread(Walk* out) {
+bool walk_in_thread(FrameWalk* out) {
   return pthread_equal(g_thread, pthread_self()) != 0 && g_walk_in_thread.load()(out);
 }
 Top top_in_thread() {
   return pthread_equal(g_thread, pthread_self()) != 0 ? g_top_in_thread.load()() : Top{};
 }
 
-bool no_walk(Walk*) { return false; }
+bool no_walk(FrameWalk*) { return false; }
 Top no_top() { return Top{}; }
 
-std::atomic<bool (*)(Walk*)> g_walk{no_walk};
+std::atomic<bool (*)(FrameWalk*)> g_walk{no_walk};
 std::atomic<Top (*)()> g_top{no_top};
 
 template <const Layout& At>
@@ -166,8 +166,8 @@ const Object* module_called_in(const char* frame, CodeClass code_class) {
 
 Top top() { return g_top.load(std::memory_order_acquire)(); }
 
-bool walk(Walk* out) {
-  *out = Walk();
+bool walk(FrameWalk* out) {
+  *out = FrameWalk();
   return g_walk.load(std::memory_order_acquire)(out);
 }
 

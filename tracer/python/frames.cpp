@@ -56,7 +56,7 @@ Object* cell_contents(Object* value) {
 }
 
 // "GradScaler.unscale_" of a method; empty otherwise.
-std::string name_through_self(const Frame& frame) {
+std::string name_through_self(const PythonFrame& frame) {
   Object* self = first_argument(frame);
   if (self == nullptr) return std::string();
   Object* type = is_type(self) ? self : type_of(self);  // a class method has its class there
@@ -99,7 +99,7 @@ Frames frames_from(const char* frame) {
   Frames frames;
   for (; frame != nullptr && frames.size() < kMaxFrames; frame = previous_frame(frame)) {
     if (is_internal_frame(frame)) continue;
-    Frame f;
+    PythonFrame f;
     f.frame = frame;
     f.code = frame_code(frame);
     f.instr = frame_instr(frame);
@@ -114,7 +114,7 @@ Frames traceback_frames(Object* traceback) {
   for (Ref tb = Ref::share(traceback);
        tb && tb.get() != api._Py_NoneStruct && frames.size() < kMaxFrames;
        tb = attribute(tb.get(), "tb_next")) {
-    Frame f;
+    PythonFrame f;
     f.owner = attribute(tb.get(), "tb_frame");
     if (!is_exactly(f.owner.get(), api.PyFrame_Type)) break;
     const Ref line = attribute(tb.get(), "tb_lineno");
@@ -147,7 +147,7 @@ Line line_of(Object* code, const void* instr) {
   return line;
 }
 
-Line line_of(const Frame& frame) {
+Line line_of(const PythonFrame& frame) {
   Line line = line_of(frame.code, frame.instr);
   if (frame.line > 0 && frame.line != line.line) {
     line.line = frame.line;
@@ -160,12 +160,12 @@ Line line_of(const Frame& frame) {
   return line;
 }
 
-bool is_function_frame(const Frame& frame) {
+bool is_function_frame(const PythonFrame& frame) {
   const Ref flags = attribute(frame.code, "co_flags");
   return (as_integer(flags.get(), 0) & kOptimized) != 0;
 }
 
-std::vector<Variable> locals_of(const Frame& frame) {
+std::vector<Variable> locals_of(const PythonFrame& frame) {
   if (!is_function_frame(frame)) {
     Object* locals = load<Object*>(frame.frame, layout.frame_locals);
     return dict_variables(locals != nullptr ? locals : globals_of(frame));
@@ -181,18 +181,20 @@ std::vector<Variable> locals_of(const Frame& frame) {
   return out;
 }
 
-Object* first_argument(const Frame& frame) {
+Object* first_argument(const PythonFrame& frame) {
   const Ref count = attribute(frame.code, "co_argcount");
   if (as_integer(count.get(), 0) == 0) return nullptr;
   return cell_contents(frame_local(frame.frame, slot_of_first(frame.code)));
 }
 
-Object* globals_of(const Frame& frame) { return load<Object*>(frame.frame, layout.frame_globals); }
+Object* globals_of(const PythonFrame& frame) {
+  return load<Object*>(frame.frame, layout.frame_globals);
+}
 
 KeyFrames key_frames(const Frames& frames) {
   KeyFrames key;
-  const Frame* standard_library = nullptr;
-  for (const Frame& f : frames) {
+  const PythonFrame* standard_library = nullptr;
+  for (const PythonFrame& f : frames) {
     if (f.kind() == CodeKind::kUser && key.user == nullptr) key.user = &f;
     if ((f.kind() == CodeKind::kUser || f.kind() == CodeKind::kLibrary) && key.inner == nullptr)
       key.inner = &f;

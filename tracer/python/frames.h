@@ -11,7 +11,7 @@
 
 namespace dtypecheck::tracer::python {
 
-struct Frame {
+struct PythonFrame {
   const char* frame = nullptr;
   Object* code = nullptr;
   const void* instr = nullptr;
@@ -21,7 +21,7 @@ struct Frame {
 
   CodeKind kind() const { return kind_of(code_class); }
 };
-using Frames = std::vector<Frame>;  // innermost first
+using Frames = std::vector<PythonFrame>;  // innermost first
 
 Frames own_frames();
 Frames frames_from(const char* frame);  // this one and those that called it
@@ -29,7 +29,7 @@ Frames traceback_frames(Object* traceback);
 
 Line line_of(Object* code, const void* instr);
 // With the class in the function's name from before 3.11, too, where code objects do not know it.
-Line line_of(const Frame& frame);
+Line line_of(const PythonFrame& frame);
 
 struct Variable {
   std::string name;
@@ -37,16 +37,16 @@ struct Variable {
 };
 // Parameters and locals of a function, with those that inner functions share; of a module or class
 // body, its names.
-std::vector<Variable> locals_of(const Frame& frame);
-Object* globals_of(const Frame& frame);
+std::vector<Variable> locals_of(const PythonFrame& frame);
+Object* globals_of(const PythonFrame& frame);
 // What a function or method was given first, `self` as a rule; null without one. Borrowed.
-Object* first_argument(const Frame& frame);
-bool is_function_frame(const Frame& frame);
+Object* first_argument(const PythonFrame& frame);
+bool is_function_frame(const PythonFrame& frame);
 
 // The frames that matter of a chain.
 struct KeyFrames {
-  const Frame* user = nullptr;
-  const Frame* inner = nullptr;
+  const PythonFrame* user = nullptr;
+  const PythonFrame* inner = nullptr;
 };
 KeyFrames key_frames(const Frames& frames);
 

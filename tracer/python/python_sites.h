@@ -42,7 +42,7 @@ Top top();
 // to be followed. The walk ends at the innermost frame of the user's own code, once the innermost
 // module is known: what lies further out (the outermost module, the variable that holds it) is
 // looked up by resolve(), whose frames are still the same.
-struct Walk {
+struct FrameWalk {
   // Hash of all below; 0: no frames. Equal keys are the same site, also when a code object or a
   // module died in between.
   uint64_t key = 0;
@@ -55,7 +55,7 @@ struct Walk {
   const void* module = nullptr;  // `self` of the innermost nn.Module call; null outside of modules
 };
 // Hot: no GIL, no allocation, no lock. False without frames.
-bool walk(Walk* out);
+bool walk(FrameWalk* out);
 
 struct Line {
   std::string file;
@@ -87,7 +87,7 @@ struct Site {
 // Cold: takes the GIL (never call it with a lock held). In the thread of the walk and during the
 // same op. False when the interpreter is finalizing, or the thread's frames are no longer the
 // walk's.
-bool resolve(const Walk& walk, Site* out);
+bool resolve(const FrameWalk& walk, Site* out);
 
 // The name of the parameter whose TensorImpl is at `impl` ("unet.conv_in.weight"), from the module
 // trees seen so far. Cold: takes the GIL. Empty when it is no known parameter.

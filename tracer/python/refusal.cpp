@@ -55,7 +55,7 @@ void add_parameters(std::vector<LocalTensor>& out, Object* module) {
   }
 }
 
-std::vector<LocalTensor> tensors_of(const Frame& frame) {
+std::vector<LocalTensor> tensors_of(const PythonFrame& frame) {
   std::vector<LocalTensor> out;
   Object* module = nullptr;
   for (const Variable& v : locals_of(frame)) {

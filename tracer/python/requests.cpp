@@ -131,7 +131,7 @@ class Collector {
   std::vector<std::string> out_;
 };
 
-void add_frame(const Frame& frame, std::string& text) {
+void add_frame(const PythonFrame& frame, std::string& text) {
   const Line line = line_of(frame);
   std::string row = line.file + ":" + std::to_string(line.line) + "\t" + line.function;
   Collector collector(frame.kind() == CodeKind::kUser);
@@ -149,7 +149,7 @@ void add_frame(const Frame& frame, std::string& text) {
 
 void add_frames(const Frames& frames, std::string& text) {
   size_t count = 0;
-  for (const Frame& frame : frames) {
+  for (const PythonFrame& frame : frames) {
     const bool counts = frame.kind() == CodeKind::kUser || frame.kind() == CodeKind::kLibrary;
     if (counts && ++count <= kMostFrames) add_frame(frame, text);
   }
@@ -192,7 +192,7 @@ std::string requests_here(std::string* place) {
   if (!interpreter) return text;
   const Frames frames = own_frames();
   const KeyFrames key = key_frames(frames);
-  const Frame* first = key.user != nullptr ? key.user : key.inner;
+  const PythonFrame* first = key.user != nullptr ? key.user : key.inner;
   if (first != nullptr) {
     const Line line = line_of(*first);
     *place = line.file + ":" + std::to_string(line.line);

@@ -23,7 +23,7 @@ void keep_code(Object* code) {
   if (kept->size() < kMaxKeptCode && kept->insert(code).second) api.Py_IncRef(code);
 }
 
-bool is_frame(const Frame* frame, const void* code, const void* instr) {
+bool is_frame(const PythonFrame* frame, const void* code, const void* instr) {
   if (frame == nullptr) return code == nullptr;
   return frame->code == code && frame->instr == instr;
 }
@@ -32,7 +32,7 @@ bool is_frame(const Frame* frame, const void* code, const void* instr) {
 Line line_around(const Frames& frames, size_t frame) {
   const auto around =
       std::find_if(frames.begin() + static_cast<std::ptrdiff_t>(frame), frames.end(),
-                   [](const Frame& f) { return f.kind() == CodeKind::kUser; });
+                   [](const PythonFrame& f) { return f.kind() == CodeKind::kUser; });
   return around == frames.end() ? Line() : line_of(*around);
 }
 
@@ -53,7 +53,7 @@ Site site_of(const Frames& frames) {
   return site;
 }
 
-bool resolve(const Walk& walk, Site* out) {
+bool resolve(const FrameWalk& walk, Site* out) {
   if (!active()) return false;
   try {
     const Interpreter interpreter;

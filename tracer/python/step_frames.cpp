@@ -22,12 +22,12 @@ long long count_of(Object* code, const char* what) {
 
 // By the name: a function of the program's own that takes an optimizer first is none of its
 // methods, and one that was bound to an optimizer later is.
-bool is_method_of(const Frame& frame, Object* optimizer_type) {
+bool is_method_of(const PythonFrame& frame, Object* optimizer_type) {
   return is_instance(first_argument(frame), optimizer_type) && first_name(frame.code) == "self";
 }
 
 // What calling `object` runs first, past functools.wraps and partial.
-bool runs(Object* object, const Frame& frame) {
+bool runs(Object* object, const PythonFrame& frame) {
   Ref callee = Ref::share(object);
   for (int i = 0; i < kMaxWrappers && callee; ++i) {
     if (is_exactly(callee.get(), api.PyFunction_Type)) {
@@ -61,7 +61,7 @@ bool is_in_closure_of(const Frames& frames, size_t method) {
                                        [&name](const Variable& v) { return v.name == name; });
     if (argument == locals.end()) continue;
     if (std::any_of(frames.begin(), inner_end,
-                    [&](const Frame& frame) { return runs(argument->value, frame); }))
+                    [&](const PythonFrame& frame) { return runs(argument->value, frame); }))
       return true;
   }
   return false;
@@ -69,7 +69,7 @@ bool is_in_closure_of(const Frames& frames, size_t method) {
 
 // What torch itself does to gradients between a backward pass and a step: clipping, and the work of
 // a GradScaler but scale(), which is the last of a forward pass.
-bool is_on_gradients(const Frame& frame) {
+bool is_on_gradients(const PythonFrame& frame) {
   if (frame.kind() != CodeKind::kTorch) return false;
   const std::string file = text_of(code_filename(frame.code));
   const auto is_in = [&file](const std::string& name) {

@@ -57,7 +57,7 @@ HeldModule by_attribute(const std::vector<Variable>& variables, Object* module) 
   return hidden;
 }
 
-std::vector<Variable> global_variables(const Frame& frame) {
+std::vector<Variable> global_variables(const PythonFrame& frame) {
   std::vector<Variable> out;
   for (const auto& [key, value] : Items(globals_of(frame)))
     if (is_module(value)) out.push_back({text_of(key), value});
@@ -75,7 +75,7 @@ bool goes_through_list(const std::vector<Variable>& variables, const Object* mod
   });
 }
 
-HeldModule holder_in(const Frame& frame, Object* module, bool* is_vague) {
+HeldModule holder_in(const PythonFrame& frame, Object* module, bool* is_vague) {
   const std::vector<Variable> locals = locals_of(frame);
   if (HeldModule held = by_value(locals, module)) {
     *is_vague = goes_through_list(locals, module);
