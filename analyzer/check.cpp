@@ -136,9 +136,7 @@ std::string names_of(const ReadGroup& group) {
              : fmt::format("{} and {} more", head, names.size() - listed);
 }
 
-const char* is_or_are(const ReadGroup& group) {
-  return distinct_names(group).size() == 1 ? "is" : "are";
-}
+bool is_one_name(const ReadGroup& group) { return distinct_names(group).size() == 1; }
 
 void add_replacement(Finding& finding, const Place& place, const std::string& old_text,
                      const std::string& new_text) {

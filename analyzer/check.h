@@ -66,8 +66,8 @@ std::string names_of(const ReadGroup& group);
 std::string types_of(const ReadGroup& group);
 // The dtype that all of them read; none where they are several.
 std::optional<Dtype> one_dtype_of(const ReadGroup& group);
-// "is" for one name, "are" for several.
-const char* is_or_are(const ReadGroup& group);
+bool is_one_name(const ReadGroup& group);
+inline const char* is_or_are(const ReadGroup& group) { return is_one_name(group) ? "is" : "are"; }
 
 // The cure of unchecked reads: a TORCH_CHECK of each tensor, one for all its reads where one can
 // stand before them. Nothing is added where one of them has no such place, or no name that can be

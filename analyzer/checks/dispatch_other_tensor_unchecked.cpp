@@ -28,13 +28,12 @@ static void check(const SourceFacts& facts, CheckFindings& out) {
     const Read& read = *group.first;
     const bool outputs = std::all_of(group.all.begin(), group.all.end(),
                                      [](const Read* one) { return is_named_as_output(*one); });
-    const bool one = std::string_view(is_or_are(group)) == "is";
     const std::string& dispatched = read.dispatched.name;
     out.add(
         dispatch_other_tensor_unchecked, outputs ? Severity::kNote : Severity::kWarning, group,
         fmt::format("{} {} read as the dtype of {}, and nothing says that {} it", names_of(group),
                     is_or_are(group), dispatched.empty() ? "the dispatched tensor" : dispatched,
-                    one ? "it has" : "they have"));
+                    is_one_name(group) ? "it has" : "they have"));
   }
 }
 

@@ -14,7 +14,6 @@ static void check(const SourceFacts& facts, CheckFindings& out) {
   }
   for (const ReadGroup& group : by_function(others)) {
     const std::string& dispatched = group.first->dispatched.name;
-    const bool is_one = std::string_view(is_or_are(group)) == "is";
     Finding& finding = out.add(
         dispatched_raw_cast,
         group.first->callers == Callers::kBound ? Severity::kError : Severity::kWarning, group,
@@ -22,7 +21,7 @@ static void check(const SourceFacts& facts, CheckFindings& out) {
                     "{} its dtype",
                     names_of(group), is_or_are(group),
                     dispatched.empty() ? "the dispatched tensor" : dispatched,
-                    is_one ? "it has" : "they have"));
+                    is_one_name(group) ? "it has" : "they have"));
     add_checks_of_equality(finding, group);
   }
 }

@@ -34,11 +34,10 @@ static void check(const SourceFacts& facts, CheckFindings& out) {
       return one->tensor.source == TensorSource::kProgram;
     });
     const bool warns = (read.callers == Callers::kBound || is_answer) && reads_floats(group);
-    Finding& finding =
-        out.add(unchecked_data_ptr, warns ? Severity::kWarning : Severity::kNote, group,
-                fmt::format("{} {} read as {}, and nothing says that {} of that dtype",
-                            names_of(group), is_or_are(group), types_of(group),
-                            std::string_view(is_or_are(group)) == "is" ? "it is" : "they are"));
+    Finding& finding = out.add(
+        unchecked_data_ptr, warns ? Severity::kWarning : Severity::kNote, group,
+        fmt::format("{} {} read as {}, and nothing says that {} of that dtype", names_of(group),
+                    is_or_are(group), types_of(group), is_one_name(group) ? "it is" : "they are"));
     if (!reads_floats(group)) {
       const bool is_long = read.accepts == DtypeSet(Dtype::kLong);
       finding.why = fmt::format(
@@ -53,7 +52,7 @@ static void check(const SourceFacts& facts, CheckFindings& out) {
           "TORCH_CHECK({0}.scalar_type() == at::k{1}, \"{0} must be {1}, got \", "
           "{0}.scalar_type()) where the tensor comes in{2}{3}.",
           read.tensor.name, dtype_name(*read.accepts.single()),
-          std::string_view(is_or_are(group)) == "is" ? "" : ", and the same of the others",
+          is_one_name(group) ? "" : ", and the same of the others",
           reads_floats(group) ? "; or dispatch on the dtype" : "");
     add_dtype_checks(finding, group);
   }
