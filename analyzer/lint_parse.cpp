@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cstdlib>
 #include <filesystem>
 #include <map>
 #include <memory>
@@ -13,8 +12,8 @@
 
 #include "analyzer/parse/facts_cache.h"
 #include "analyzer/parse/merge_facts.h"
+#include "analyzer/parse/parser_servers.h"
 #include "analyzer/parse/precompiled_headers.h"
-#include "analyzer/parse/standing_parsers.h"
 #include "analyzer/parse/worker.h"
 #include "analyzer/project/calls.h"
 #include "analyzer/project/fields.h"
@@ -95,7 +94,7 @@ class Parser {
     cache_ = std::make_unique<FactsCache>(folder, version_of(program_), stamps_);
     headers_ = std::make_unique<PrecompiledHeaders>(folder / "pch", program_.string(),
                                                     version_of(program_), stamps_,
-                                                    options.standing != nullptr);
+                                                    options.servers != nullptr);
   }
 
   std::vector<SourceFacts> parse(const std::vector<std::string>& files) {
@@ -136,13 +135,13 @@ class Parser {
                                   .timeout_s = options_.timeout_s,
                                   .cache = cache_.get(),
                                   .headers = headers_.get(),
-                                  .standing = jobs.size() == 1 ? options_.standing : nullptr};
+                                  .servers = jobs.size() == 1 ? options_.servers : nullptr};
     const bool shows_progress = isatty(STDERR_FILENO) != 0 && jobs.size() > 1;
     auto all = parse_all(jobs, worker, [&](size_t done) {
       if (shows_progress) fmt::print(stderr, "\rdtypecheck: {} of {} files", done, jobs.size());
     });
     if (shows_progress) fmt::print(stderr, "\r\x1b[K");
-    if (worker.standing != nullptr) worker.standing->start(worker.program);
+    if (worker.servers != nullptr) worker.servers->start(worker.program);
     return all;
   }
 

@@ -10,15 +10,15 @@
 
 namespace dtypecheck::analyzer {
 
-class StandingParsers;
+class ParserServers;
 
 struct ParseOptions {
   unsigned jobs = 0;  // files at a time; 0: the number of cores
   int timeout_s = 300;
   bool no_cache = false;
-  bool alone = false;                   // no other file of the project is parsed beside them
-  std::vector<std::string> folders;     // that were named: what lies below one is one tree
-  StandingParsers* standing = nullptr;  // of an editor: files are parsed again soon
+  bool alone = false;                // no other file of the project is parsed beside them
+  std::vector<std::string> folders;  // that were named: what lies below one is one tree
+  ParserServers* servers = nullptr;  // of an editor: files are parsed again soon
 };
 
 std::vector<SourceFacts> parse(const std::vector<std::string>& files, const Database& database,

@@ -12,7 +12,7 @@
 #include "analyzer/lint_parse.h"
 #include "analyzer/lint_sources.h"
 #include "analyzer/op_calls.h"
-#include "analyzer/parse/standing_parsers.h"
+#include "analyzer/parse/parser_servers.h"
 #include "cli/command.h"
 #include "cli/doc_pages.h"
 #include "cli/exit_status.h"
@@ -110,14 +110,14 @@ void judge(reports::Report& report, Run& ops, const LintCommand& command,
 
 // One file for an editor. The database is read anew each time, for a build may have written it.
 Linted lint_one(const LintCommand& command, const std::string& file,
-                analyzer::StandingParsers& standing) {
+                analyzer::ParserServers& servers) {
   analyzer::Database database;
   if (!command.build.empty()) database = analyzer::CompileDatabase::read(command.build);
   const std::vector<std::string> files = analyzer::sources_of({file}, database);
   const analyzer::Toolkits toolkits = toolkits_of(command, file, database);
   analyzer::ParseOptions options = command.parse;
   options.alone = true;  // whoever types does not wait for other files
-  options.standing = &standing;
+  options.servers = &servers;
   auto all = parse(files, database, toolkits, options);
   analyzer::SourceTexts sources;
   Run ops;
@@ -129,8 +129,8 @@ Linted lint_one(const LintCommand& command, const std::string& file,
 
 int run(const LintCommand& command) {
   if (command.lsp) {
-    analyzer::StandingParsers standing;
-    return serve_lint([&](const std::string& file) { return lint_one(command, file, standing); });
+    analyzer::ParserServers servers;
+    return serve_lint([&](const std::string& file) { return lint_one(command, file, servers); });
   }
   if (command.list || !command.explain.empty())
     return show_checks(command.list ? "" : command.explain);

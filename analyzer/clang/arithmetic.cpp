@@ -1,8 +1,6 @@
 // arithmetic.cpp: sums that are kept in Half or BFloat16, and numbers that Half cannot hold, in the
 // functions of the main file and of the project's headers. Templates count by their instantiations:
 // what nothing makes of Half is not reported.
-#include "analyzer/clang/arithmetic.h"
-
 #include <clang/Basic/SourceManager.h>
 #include <clang/Lex/Lexer.h>
 #include <llvm/Support/SaveAndRestore.h>
@@ -14,6 +12,7 @@
 #include "analyzer/clang/exprs.h"
 #include "analyzer/clang/file_facts.h"
 #include "analyzer/clang/functions.h"
+#include "analyzer/clang/low_precision.h"
 #include "analyzer/clang/visitor.h"
 
 namespace dtypecheck::analyzer {

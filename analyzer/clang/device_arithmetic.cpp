@@ -6,10 +6,10 @@
 #include <map>
 #include <set>
 
-#include "analyzer/clang/arithmetic.h"
 #include "analyzer/clang/exprs.h"
 #include "analyzer/clang/file_facts.h"
 #include "analyzer/clang/functions.h"
+#include "analyzer/clang/low_precision.h"
 #include "analyzer/clang/visitor.h"
 
 namespace dtypecheck::analyzer {

@@ -2,7 +2,7 @@
 // for each file: what crashes Clang or takes all memory costs that file.
 //   dtypecheck-analyzer [--with-pch PCH] [--join TEXT] FILE CLANG_ARGUMENT…
 //   dtypecheck-analyzer --stand-by PCH FILE CLANG_ARGUMENT…      prints a line each time that it is
-//                                                                asked by a byte (stand_by.h)
+//                                                                asked by a byte (fork_server.h)
 //   dtypecheck-analyzer --make-pch PCH FILE CLANG_ARGUMENT…      prints what it was made of
 #include <signal.h>
 #include <sys/prctl.h>

@@ -22,10 +22,10 @@
 
 #include "analyzer/clang/bundled_headers.h"
 #include "analyzer/clang/file_facts.h"
+#include "analyzer/clang/fork_server.h"
 #include "analyzer/clang/hidden_headers.h"
 #include "analyzer/clang/losses.h"
 #include "analyzer/clang/spaced_launches.h"
-#include "analyzer/clang/stand_by.h"
 #include "analyzer/clang/undeclared.h"
 #include "analyzer/project/tree.h"
 #include "platform/install_paths.h"
@@ -189,7 +189,7 @@ class Consumer : public Skipping {
   }
   void add_file(FileEntryRef file, bool is_system) {
     const StringRef name = file.getName();
-    if (name == kStandIns || name == kJoined || name == name_while_waiting(facts_.file)) return;
+    if (name == kStandIns || name == kJoined || name == placeholder_of(facts_.file)) return;
     (is_system ? facts_.system_files : facts_.files)
         .push_back(path_on_disk(compiler_.getFileManager(), file.getName()));
   }
@@ -270,9 +270,9 @@ class ParseAction : public ASTFrontendAction {
     if (!waits_) return ASTFrontendAction::ExecuteAction();
     if (!compiler.hasPreprocessor() || !compiler.getASTReader()) return;
     compiler.createSema(getTranslationUnitKind(), nullptr);
-    stand_by(compiler, facts_.file);
+    serve_parses(compiler, facts_.file);
     ASTFrontendAction::ExecuteAction();
-    tell_what_was_loaded();
+    report_loaded();
   }
 
  private:
@@ -410,8 +410,7 @@ SourceFacts parse_when_asked(const std::string& file, const std::vector<std::str
   SourceFacts facts{.file = file};
   const std::string none;
   Findings seen{facts, {}, undeclared, none};
-  run(std::make_unique<ParseAction>(seen, pch, true), seen, arguments, "",
-      name_while_waiting(file));
+  run(std::make_unique<ParseAction>(seen, pch, true), seen, arguments, "", placeholder_of(file));
   return facts;
 }
 

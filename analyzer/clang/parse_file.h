@@ -11,8 +11,9 @@ namespace dtypecheck::analyzer {
 // `pch` is a precompiled header that make_pch() made of what the file begins with, named by its
 // content as KEY-HASH.pch; empty: none. One that does not fit is removed, and the file is parsed
 // whole. `waits`: it returns, each time in a process of its own, when this one is asked on standard
-// input (stand_by.h), and with nothing parsed where the precompiled header does not do. `joined`:
-// text that is read before it, as one with it; the facts are then those of the walk alone.
+// input (fork_server.h), and with nothing parsed where the precompiled header does not do.
+// `joined`: text that is read before it, as one with it; the facts are then those of the walk
+// alone.
 SourceFacts parse_file(const std::string& file, const std::vector<std::string>& arguments,
                        const std::string& pch, bool waits, const std::string& joined = "");
 

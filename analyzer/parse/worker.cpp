@@ -14,8 +14,8 @@
 
 #include "analyzer/parse/facts_cache.h"
 #include "analyzer/parse/parser_process.h"
+#include "analyzer/parse/parser_servers.h"
 #include "analyzer/parse/precompiled_headers.h"
-#include "analyzer/parse/standing_parsers.h"
 #include "platform/error.h"
 #include "platform/files.h"
 #include "platform/install_paths.h"
@@ -33,8 +33,8 @@ SourceFacts not_parsed(const ParseJob& job, std::string why) {
 }
 
 ParserAnswer ask_parser(const ParseJob& job, const std::string& pch, const WorkerOptions& options) {
-  if (options.standing != nullptr) {
-    if (auto answer = options.standing->ask(job, pch, options.timeout_s)) return *answer;
+  if (options.servers != nullptr) {
+    if (auto answer = options.servers->ask(job, pch, options.timeout_s)) return *answer;
   }
   std::vector<std::string> arguments;
   if (!pch.empty()) arguments = {"--with-pch", pch};
@@ -93,8 +93,7 @@ SourceFacts parse(const ParseJob& job, const WorkerOptions& options) {
   };
   if (options.cache == nullptr) return anew();
   if (auto known = options.cache->find(job)) {
-    if (options.standing != nullptr)
-      options.standing->want(job, options.headers->ready_for_job(job));
+    if (options.servers != nullptr) options.servers->want(job, options.headers->ready_for_job(job));
     return std::move(*known);
   }
   SourceFacts facts = anew();

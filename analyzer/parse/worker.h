@@ -11,7 +11,7 @@ namespace dtypecheck::analyzer {
 
 class FactsCache;
 class PrecompiledHeaders;
-class StandingParsers;
+class ParserServers;
 
 struct ParseJob {
   std::string file;
@@ -25,7 +25,7 @@ struct WorkerOptions {
   int timeout_s = 300;  // for one file
   FactsCache* cache = nullptr;
   PrecompiledHeaders* headers = nullptr;
-  StandingParsers* standing = nullptr;  // asked where there is one job
+  ParserServers* servers = nullptr;  // asked where there is one job
 };
 
 // The facts of each file, in the order of the jobs. A file whose process crashed, ran out of time

@@ -1,5 +1,5 @@
-// arithmetic.h: what both ask of a number, what sums it up (arithmetic.cpp) and what else a kernel
-// does with it (device_arithmetic.cpp).
+// low_precision.h: Half and BFloat16 in the expressions of a kernel, asked by what finds sums in
+// them (arithmetic.cpp) and other arithmetic (device_arithmetic.cpp, where these are).
 #pragma once
 
 #include <clang/AST/Expr.h>

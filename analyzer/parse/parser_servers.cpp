@@ -1,4 +1,4 @@
-#include "analyzer/parse/standing_parsers.h"
+#include "analyzer/parse/parser_servers.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -27,9 +27,9 @@ std::string key_of(const ParseJob& job, const std::string& pch) {
 
 }  // namespace
 
-class StandingParsers::Standing {
+class ParserServers::Server {
  public:
-  Standing(std::string file, std::string key, const std::vector<std::string>& command)
+  Server(std::string file, std::string key, const std::vector<std::string>& command)
       : file(std::move(file)),
         key(std::move(key)),
         parser_(start_child(
@@ -38,11 +38,11 @@ class StandingParsers::Standing {
     close(std::exchange(answers_.ends[1], -1));
     close(std::exchange(questions_.ends[0], -1));
   }
-  ~Standing() {
+  ~Server() {
     kill(parser_, SIGKILL);
     wait_for_child(parser_);
   }
-  Standing(const Standing&) = delete;
+  Server(const Server&) = delete;
 
   // Not the whole line where the parser has ended.
   ParserAnswer ask(int timeout_s) {
@@ -60,47 +60,46 @@ class StandingParsers::Standing {
   const pid_t parser_;
 };
 
-StandingParsers::StandingParsers() = default;
-StandingParsers::~StandingParsers() = default;
+ParserServers::ParserServers() = default;
+ParserServers::~ParserServers() = default;
 
-void StandingParsers::want(const ParseJob& job, const std::string& pch) {
+void ParserServers::want(const ParseJob& job, const std::string& pch) {
   wanted_ = {};
   if (pch.empty()) return;
   wanted_ = {job.file, key_of(job, pch), {"--stand-by", pch, job.file}};
   wanted_.arguments.insert(wanted_.arguments.end(), job.arguments.begin(), job.arguments.end());
 }
 
-std::optional<ParserAnswer> StandingParsers::ask(const ParseJob& job, const std::string& pch,
-                                                 int timeout_s) {
+std::optional<ParserAnswer> ParserServers::ask(const ParseJob& job, const std::string& pch,
+                                               int timeout_s) {
   want(job, pch);
   if (pch.empty()) return std::nullopt;
-  const auto one = std::find_if(standing_.begin(), standing_.end(), [&](const auto& standing) {
-    return standing->file == wanted_.file && standing->key == wanted_.key;
+  const auto one = std::find_if(servers_.begin(), servers_.end(), [&](const auto& server) {
+    return server->file == wanted_.file && server->key == wanted_.key;
   });
-  if (one == standing_.end()) return std::nullopt;
-  standing_.splice(standing_.begin(), standing_, one);
+  if (one == servers_.end()) return std::nullopt;
+  servers_.splice(servers_.begin(), servers_, one);
   ParserAnswer answer = (*one)->ask(timeout_s);
   const bool is_whole = answer.text.ends_with('\n');
-  if (!is_whole) standing_.pop_front();
+  if (!is_whole) servers_.pop_front();
   if (!is_whole && answer.failure.empty()) return std::nullopt;
   return answer;
 }
 
-void StandingParsers::start(const std::string& program) {
+void ParserServers::start(const std::string& program) {
   if (wanted_.file.empty()) return;
-  const auto one = std::find_if(standing_.begin(), standing_.end(), [&](const auto& standing) {
-    return standing->file == wanted_.file;
-  });
-  if (one != standing_.end() && (*one)->key == wanted_.key) return;
-  if (one != standing_.end()) standing_.erase(one);
+  const auto one = std::find_if(servers_.begin(), servers_.end(),
+                                [&](const auto& server) { return server->file == wanted_.file; });
+  if (one != servers_.end() && (*one)->key == wanted_.key) return;
+  if (one != servers_.end()) servers_.erase(one);
   std::vector<std::string> command = {program};
   command.insert(command.end(), wanted_.arguments.begin(), wanted_.arguments.end());
   try {
-    standing_.push_front(std::make_unique<Standing>(wanted_.file, wanted_.key, command));
+    servers_.push_front(std::make_unique<Server>(wanted_.file, wanted_.key, command));
   } catch (const InputError&) {
     return;  // the file is parsed without
   }
-  if (standing_.size() > kMost) standing_.pop_back();
+  if (servers_.size() > kMost) servers_.pop_back();
 }
 
 }  // namespace dtypecheck::analyzer

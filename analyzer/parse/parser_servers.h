@@ -1,5 +1,5 @@
-// standing_parsers.h: parsers that have read the precompiled headers of a file, and wait until an
-// editor saves it. What they answer is what a parser that is started then does, sooner.
+// parser_servers.h: parsers that have read the precompiled headers of a file, and wait until an
+// editor saves it (clang/fork_server.h). They answer as a parser that is started then, and sooner.
 #pragma once
 
 #include <sys/types.h>
@@ -15,10 +15,10 @@
 
 namespace dtypecheck::analyzer {
 
-class StandingParsers {
+class ParserServers {
  public:
-  StandingParsers();
-  ~StandingParsers();
+  ParserServers();
+  ~ParserServers();
 
   // That start() is to start one for this file. "": it has no precompiled header, and needs none.
   void want(const ParseJob& job, const std::string& pch);
@@ -30,14 +30,14 @@ class StandingParsers {
   void start(const std::string& program);
 
  private:
-  class Standing;
+  class Server;
   struct Wanted {
     std::string file, key;
     std::vector<std::string> arguments;
   };
 
   Wanted wanted_;
-  std::list<std::unique_ptr<Standing>> standing_;  // the one that was asked last first
+  std::list<std::unique_ptr<Server>> servers_;  // the one that was asked last first
 };
 
 }  // namespace dtypecheck::analyzer

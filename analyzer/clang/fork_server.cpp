@@ -1,4 +1,4 @@
-#include "analyzer/clang/stand_by.h"
+#include "analyzer/clang/fork_server.h"
 
 #include <clang/Basic/FileManager.h>
 #include <clang/Basic/SourceManager.h>
@@ -24,20 +24,21 @@ using Id = uint64_t;
 
 constexpr unsigned kLongest = 600;  // seconds of one parse, if nobody has ended it before
 
-class Loaded : public ASTDeserializationListener {
+class LoadedDecls : public ASTDeserializationListener {
  public:
   void DeclRead(GlobalDeclID id, const Decl*) override { ids.push_back(id.getRawValue()); }
 
   std::vector<Id> ids;
-  int reader = -1;  // who wants to know of them
+  int to_server = -1;  // a pipe, to which they are reported
 };
 
-Loaded& loaded() {
-  static Loaded one;
+LoadedDecls& loaded_decls() {
+  static LoadedDecls one;
   return one;
 }
 
-bool is_asked() {
+// False at the end of the input.
+bool wait_for_request() {
   char byte = 0;
   ssize_t got = 0;
   do {
@@ -70,13 +71,13 @@ bool succeeds(pid_t parser) {
   return WIFEXITED(status) && WEXITSTATUS(status) == 0;
 }
 
-void become_parser(CompilerInstance& compiler, const std::string& file, pid_t waiting,
-                   bool is_heard) {
+void begin_parse(CompilerInstance& compiler, const std::string& file, pid_t server,
+                 bool is_request) {
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   alarm(kLongest);
-  if (getppid() != waiting) _exit(1);
-  if (!is_heard) dup2(open("/dev/null", O_WRONLY | O_CLOEXEC), STDOUT_FILENO);
-  compiler.getASTReader()->setDeserializationListener(&loaded());
+  if (getppid() != server) _exit(1);
+  if (!is_request) dup2(open("/dev/null", O_WRONLY | O_CLOEXEC), STDOUT_FILENO);
+  compiler.getASTReader()->setDeserializationListener(&loaded_decls());
   SourceManager& sources = compiler.getSourceManager();
   const auto entry = compiler.getFileManager().getOptionalFileRef(file, true);
   if (!entry) _exit(1);
@@ -85,21 +86,21 @@ void become_parser(CompilerInstance& compiler, const std::string& file, pid_t wa
 
 }  // namespace
 
-std::string name_while_waiting(const std::string& file) {
+std::string placeholder_of(const std::string& file) {
   return file + ".waiting" + llvm::sys::path::extension(file).str();
 }
 
-void stand_by(CompilerInstance& compiler, const std::string& file) {
-  const pid_t waiting = getpid();
-  for (bool is_heard = false; !is_heard || is_asked(); is_heard = true) {
+void serve_parses(CompilerInstance& compiler, const std::string& file) {
+  const pid_t server = getpid();
+  for (bool is_request = false; !is_request || wait_for_request(); is_request = true) {
     int ends[2];
     if (pipe2(ends, O_CLOEXEC) != 0) _exit(1);
     const pid_t parser = fork();
     if (parser < 0) _exit(1);
     if (parser == 0) {
       close(ends[0]);
-      loaded().reader = ends[1];
-      return become_parser(compiler, file, waiting, is_heard);
+      loaded_decls().to_server = ends[1];
+      return begin_parse(compiler, file, server, is_request);
     }
     close(ends[1]);
     const std::vector<Id> ids = read_ids(ends[0]);
@@ -110,16 +111,16 @@ void stand_by(CompilerInstance& compiler, const std::string& file) {
   _exit(0);
 }
 
-void tell_what_was_loaded() {
-  const char* at = reinterpret_cast<const char*>(loaded().ids.data());
-  for (size_t left = loaded().ids.size() * sizeof(Id); left > 0;) {
-    const ssize_t written = write(loaded().reader, at, left);
+void report_loaded() {
+  const char* at = reinterpret_cast<const char*>(loaded_decls().ids.data());
+  for (size_t left = loaded_decls().ids.size() * sizeof(Id); left > 0;) {
+    const ssize_t written = write(loaded_decls().to_server, at, left);
     if (written < 0 && errno == EINTR) continue;
     if (written <= 0) _exit(1);
     at += written;
     left -= static_cast<size_t>(written);
   }
-  close(loaded().reader);
+  close(loaded_decls().to_server);
 }
 
 }  // namespace dtypecheck::analyzer
