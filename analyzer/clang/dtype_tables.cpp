@@ -10,6 +10,7 @@
 #include "analyzer/clang/functions.h"
 #include "analyzer/clang/visitor.h"
 #include "core/dtype_names.h"
+#include "core/precision_words.h"
 
 namespace dtypecheck::analyzer {
 
@@ -20,24 +21,24 @@ namespace {
 // The dtype of which a name tells kind and size at its end: ncclBfloat16, DType::kFP32, "uint8".
 // What is called int, long or float has other sizes elsewhere.
 std::optional<Dtype> dtype_of_name(llvm::StringRef name) {
-  static constexpr std::pair<llvm::StringLiteral, Dtype> kAbbreviations[] = {
-      {"bf16", Dtype::kBFloat16}, {"fp16", Dtype::kHalf},   {"half", Dtype::kHalf},
-      {"fp32", Dtype::kFloat},    {"fp64", Dtype::kDouble}, {"double", Dtype::kDouble},
-      {"f16", Dtype::kHalf},      {"f32", Dtype::kFloat},   {"f64", Dtype::kDouble}};
   const std::string lower = name.lower();
   llvm::StringRef whole = lower;
   whole.consume_back("_t");
-  for (const auto& [spelling, dtype] : kAbbreviations) {
-    if (whole.ends_with(spelling)) return dtype;
+  std::optional<Dtype> found;
+  size_t longest = 0;  // uint8, and not int8
+  const auto try_word = [&](llvm::StringRef word, Dtype dtype) {
+    if (word.size() <= longest || !whole.ends_with(word)) return;
+    longest = word.size();
+    found = dtype;
+  };
+  for (const DtypeNames& names : kDtypeNames) try_word(names.torch, names.dtype);
+  for (const PrecisionWord& one : kPrecisionWords) {
+    const bool has_size = llvm::isAlpha(one.word.front()) && one.word != "float";
+    if (one.use == PrecisionUse::kAny && has_size)
+      try_word({one.word.data(), one.word.size()}, one.dtype);
   }
-  const DtypeNames* longest = nullptr;  // uint8, and not int8
-  for (const DtypeNames& names : kDtypeNames) {
-    const llvm::StringRef spelling = names.torch;
-    if (!whole.ends_with(spelling)) continue;
-    if (longest == nullptr || spelling.size() > llvm::StringRef(longest->torch).size())
-      longest = &names;
-  }
-  return longest == nullptr ? std::nullopt : std::optional(longest->dtype);
+  try_word("double", Dtype::kDouble);
+  return found;
 }
 
 struct Named {
