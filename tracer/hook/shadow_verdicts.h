@@ -9,6 +9,8 @@ namespace dtypecheck::tracer {
 
 namespace {
 
+// Which of these a user meets, and why they are what they are: docs/silent.md, "A second
+// computation in Double" and "When it is a warning, and when a note".
 constexpr double kNear = 0.05;
 constexpr double kHarmless = 0.01;     // of what was computed of damage: it is none any more
 constexpr double kVanished = 0x1p-24;  // in Half: a gradient that is 0
