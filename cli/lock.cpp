@@ -4,7 +4,6 @@
 #include <memory>
 
 #include "cli/command.h"
-#include "cli/exit_status.h"
 #include "cli/report_options.h"
 #include "platform/output.h"
 #include "reports/judging/recorded_run.h"

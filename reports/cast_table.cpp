@@ -6,7 +6,6 @@
 
 #include "platform/printable.h"
 #include "reports/formatting.h"
-#include "reports/summary.h"
 #include "reports/text_finding.h"
 
 namespace dtypecheck::reports {

@@ -6,7 +6,6 @@
 #include <ostream>
 #include <set>
 
-#include "platform/printable.h"
 #include "reports/formatting.h"
 #include "reports/html_page.h"
 #include "reports/html_parts.h"

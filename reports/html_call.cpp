@@ -2,7 +2,6 @@
 #include <fmt/format.h>
 
 #include "platform/printable.h"
-#include "platform/text.h"
 #include "reports/formatting.h"
 #include "reports/html_parts.h"
 

@@ -5,7 +5,6 @@
 
 #include <algorithm>
 
-#include "core/follow_links.h"
 #include "rules/engine/formatting.h"
 #include "rules/engine/rule.h"
 #include "rules/engine/run_index.h"

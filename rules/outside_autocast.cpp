@@ -8,7 +8,6 @@
 #include <set>
 #include <vector>
 
-#include "platform/text.h"
 #include "rules/cures/cures.h"
 #include "rules/engine/asked.h"
 #include "rules/engine/formatting.h"

@@ -7,7 +7,6 @@
 #include <algorithm>
 #include <cctype>
 #include <csetjmp>
-#include <cstdio>
 #include <cstring>
 
 #include "platform/error.h"

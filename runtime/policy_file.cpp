@@ -11,7 +11,6 @@
 
 #include "core/dtype_names.h"
 #include "core/dtype_set.h"
-#include "platform/error.h"
 #include "runtime/json_file.h"
 #include "runtime/policy.h"
 

@@ -6,8 +6,6 @@
 #include <cmath>
 #include <functional>
 
-#include "platform/error.h"
-
 namespace dtypecheck::runtime {
 
 static constexpr double kTransformerNormEps = 1e-6, kLayerNormEps = 1e-5;

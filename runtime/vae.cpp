@@ -3,8 +3,6 @@
 #include <ATen/ATen.h>
 #include <fmt/format.h>
 
-#include "platform/error.h"
-
 namespace dtypecheck::runtime {
 
 static constexpr double kNormEps = 1e-6;

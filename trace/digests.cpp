@@ -5,13 +5,11 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
-#include <filesystem>
 #include <limits>
 #include <unordered_map>
 #include <vector>
 
 #include "core/dtype_names.h"
-#include "platform/error.h"
 #include "platform/files.h"
 #include "trace/header.h"
 #include "trace/tables.h"

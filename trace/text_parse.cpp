@@ -4,7 +4,6 @@
 #include <map>
 
 #include "core/finding.h"
-#include "platform/error.h"
 #include "platform/text.h"
 #include "trace/health.h"
 #include "trace/op_call_fields.h"

@@ -1,7 +1,6 @@
 // watch_ops.cpp: LibTorch's ops that are called with tensors whose dtypes are known, and divisions
 // of integers in place.
 #include <algorithm>
-#include <cmath>
 #include <utility>
 
 #include "analyzer/clang/watcher.h"

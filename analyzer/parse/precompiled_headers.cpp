@@ -12,7 +12,6 @@
 
 #include "analyzer/parse/leading_headers.h"
 #include "analyzer/parse/parser_process.h"
-#include "platform/error.h"
 #include "platform/files.h"
 #include "platform/hash.h"
 #include "platform/text.h"

@@ -11,7 +11,6 @@
 #include "platform/files.h"
 #include "platform/printable.h"
 #include "platform/program.h"
-#include "platform/terminal.h"
 #include "symbols/symbols.h"
 #include "trace/reader.h"
 #include "trace/run_folder.h"

@@ -1,7 +1,6 @@
 #include "rules/engine/meant_wraps.h"
 
 #include <algorithm>
-#include <cctype>
 #include <regex>
 #include <span>
 

@@ -2,7 +2,6 @@
 #include "rules/engine/scaled_product.h"
 
 #include <algorithm>
-#include <charconv>
 #include <string_view>
 
 #include "ops/arguments.h"

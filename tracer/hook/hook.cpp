@@ -28,7 +28,6 @@
 #include "tracer/hook/stand_ins.h"
 #include "tracer/hook/thread_state.h"
 #include "tracer/hook/throws.h"
-#include "tracer/hook/torch_compat.h"
 #include "tracer/hook/tracer.h"
 #include "tracer/hook/values.h"
 #include "tracer/hook/weight_moves.h"

@@ -5,7 +5,6 @@
 #include <set>
 #include <string>
 
-#include "core/dtype.h"
 #include "tracer/hook/describe.h"
 #include "tracer/hook/facts.h"
 #include "tracer/hook/tracer.h"

@@ -6,8 +6,6 @@
 
 #include <new>
 
-#include "tracer/hook/torch_compat.h"
-
 namespace dtypecheck::tracer {
 
 void** (*thread_slot)() = nullptr;

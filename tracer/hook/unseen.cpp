@@ -6,7 +6,6 @@
 #include "tracer/hook/op_table.h"
 #include "tracer/hook/recorder.h"
 #include "tracer/hook/throws.h"
-#include "tracer/hook/torch_compat.h"
 #include "tracer/hook/tracer.h"
 #include "tracer/native/native_sites.h"
 #include "tracer/python/python_sites.h"

@@ -1,6 +1,5 @@
 #include "tracer/keep_going/in_float.h"
 
-#include <memory>
 #include <unordered_map>
 
 #include "ops/ops.h"

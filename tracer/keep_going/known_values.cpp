@@ -5,14 +5,12 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cstring>
 #include <mutex>
 #include <string>
 #include <unordered_set>
 #include <vector>
 
 #include "tracer/hook/tracer.h"
-#include "tracer/keep_going/keep_going.h"
 #include "tracer/keep_going/op_facts.h"
 #include "tracer/keep_going/quiet.h"
 

@@ -3,7 +3,6 @@
 #include "platform/hash.h"
 #include "tracer/hook/describe.h"
 #include "tracer/hook/keyed_table.h"
-#include "tracer/hook/throws.h"
 #include "tracer/hook/tracer.h"
 #include "tracer/keep_going/in_float.h"
 #include "tracer/python/python_api.h"

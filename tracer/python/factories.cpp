@@ -6,7 +6,6 @@
 
 #include "tracer/python/numpy_arrays.h"
 #include "tracer/python/tensors.h"
-#include "tracer/python/text.h"
 
 namespace dtypecheck::tracer::python {
 namespace {
