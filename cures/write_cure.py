@@ -1158,10 +1158,11 @@ def masters(site):
         raise Unplaced(f"{module or 'the model'} is no variable where {optimizer} is made")
     if root in read and listed != root:
         statement = made
-    others = [m for m in site.cure.get("trained", ()) if m != root and m in read and root in read]
-    if others:  # all that the optimizer is given, above the first of them
-        listed_at = [where_listed(site, made, m) for m in others]
-        statement = min([statement, *(at for at, name in listed_at if name)], key=lambda n: n.lineno)
+    # All that the optimizer is given, as far as its lists are seen: a VAE that nobody froze is trained by none.
+    others = {m: where_listed(site, made, m) for m in site.cure.get("trained", ()) if m != root and m in read and root in read}
+    others = {m: at for m, (at, name) in others.items() if name in (None, m)}
+    if others:  # above the first of them
+        statement = min([statement, *others.values()], key=lambda n: n.lineno)
         module = f"[{', '.join([module, *others])}]"
     require_own_lines(site.source, statement)
     cast = "cast_training_params"

@@ -638,6 +638,10 @@ def main(args):
         self.assertIn("for parameter in (p for m in [unet, text] for p in m.parameters()):\n    if parameter.requires_grad:", way)
         way, = self.ways(text, 6, "master weights", trained=["unet"], **given)
         self.assertIn("cast_training_params(unet, dtype=torch.float32)\n", way)
+        # Nobody froze the VAE, and the optimizer is not given it.
+        text = "import torch\nunet, vae = load()\na = [p for p in unet.parameters()]\nopt = AdamW(a)\nopt.step()\n"
+        way, = self.ways(text, 5, "master weights", trained=["unet", "vae"], **given)
+        self.assertIn("cast_training_params(unet, dtype=torch.float32)\na = ", way)
 
     def test_the_use_of_a_model(self):
         self.parameters("if a:\n  y = unet(x)", "if a:\n  unet.to(dtype=torch.float32)\n  y = unet(x)", line=3)
