@@ -191,14 +191,11 @@ std::vector<Cure> widened_arrays(const RunIndex& index, const JudgeOptions& opti
            other.site.line.function == call.site.line.function;
   });
   std::vector<Cure> cures;
-  const auto add = [&](std::optional<Cure> cure) {
-    if (cure) cures.push_back(*std::move(cure));
-  };
   const bool is_clipped = propose.line_of(call).find("clip(") != std::string::npos;
-  if (is_clipped) add(propose.cast_and_back(call, *arrays.front(), Dtype::kInt));
-  if (arrays.size() > 1 || wraps_again) add(propose.cast_arrays(call, arrays, wide));
-  add(propose.cast_operand(call, *arrays.front(), wide, "input"));
-  if (arrays.size() == 1 && !wraps_again) add(propose.cast_arrays(call, arrays, wide));
+  if (is_clipped) add(cures, propose.cast_and_back(call, *arrays.front(), Dtype::kInt));
+  if (arrays.size() > 1 || wraps_again) add(cures, propose.cast_arrays(call, arrays, wide));
+  add(cures, propose.cast_operand(call, *arrays.front(), wide, "input"));
+  if (arrays.size() == 1 && !wraps_again) add(cures, propose.cast_arrays(call, arrays, wide));
   return cures;
 }
 
@@ -295,8 +292,7 @@ void check_cut_off(const RunIndex& index, const OpCall& call, Findings& out) {
                     .cures = {propose.rewrite(call, Dtype::kFloat, "no dtype",
                                               "leave the dtype out, which is then that of the "
                                               "numbers")}};
-    if (auto cure = propose.cast_result(call, Dtype::kFloat))
-      details.cures.push_back(*std::move(cure));
+    add(details.cures, propose.cast_result(call, Dtype::kFloat));
     return details;
   });
 }
@@ -350,7 +346,7 @@ std::vector<Cure> kept_floating(const CureProposer& propose, const OpCall& cast)
   if (!is_users_own(cast.site) || is_in_cpp(cast)) return {};
   std::vector<Cure> cures = {propose.rewrite(cast, Dtype::kFloat, "no dtype",
                                              "leave the dtype out of the cast to integers")};
-  if (auto cure = propose.cast_result(cast, Dtype::kFloat)) cures.push_back(*std::move(cure));
+  add(cures, propose.cast_result(cast, Dtype::kFloat));
   return cures;
 }
 
@@ -403,7 +399,7 @@ std::vector<Cure> made_wide(const RunIndex& index, const CureProposer& propose,
   for (const Operand& operand : call.operands) {
     const OpCall* maker = index.provenance().of(call, operand).maker;
     if (maker == nullptr || !operand.dtypes.within(kLowPrecision)) continue;
-    if (auto cure = propose.cast_giver(*maker, Dtype::kFloat)) cures.push_back(*std::move(cure));
+    add(cures, propose.cast_giver(*maker, Dtype::kFloat));
   }
   return cures;
 }
@@ -442,7 +438,7 @@ std::vector<Cure> moved(const RunIndex& index, const JudgeOptions& options, cons
   if (falls) {
     std::vector<Cure> cures;
     for (const Dtype dtype : {source_of(call), Dtype::kDouble})  // beside Float it is promoted to
-      if (auto cure = kept_in(propose, call, dtype)) cures.push_back(*std::move(cure));
+      add(cures, kept_in(propose, call, dtype));
     return cures;
   }
   if (rounded == nullptr) {
@@ -451,9 +447,8 @@ std::vector<Cure> moved(const RunIndex& index, const JudgeOptions& options, cons
     const OpCall* made =
         call.operands.empty() ? nullptr : index.provenance().of(call, call.operands.front()).maker;
     const bool is_float = index.is_unasked(made) && made->result_dtype() == Dtype::kFloat;
-    auto widened =
-        cures.empty() && is_float ? propose.cast_result(*made, Dtype::kDouble) : std::nullopt;
-    if (widened) cures.push_back(*std::move(widened));
+    add(cures,
+        cures.empty() && is_float ? propose.cast_result(*made, Dtype::kDouble) : std::nullopt);
     return cures;
   }
   const Dtype source = source_of(*rounded);
@@ -467,7 +462,7 @@ std::vector<Cure> moved(const RunIndex& index, const JudgeOptions& options, cons
   std::vector<Cure> cures;
   if (rounded->result_dtype() == Dtype::kFloat && source == Dtype::kDouble) {
     for (const OpCall* one : rounded_before_difference(index, call))
-      if (auto cure = kept_in(propose, *one, source)) cures.push_back(*std::move(cure));
+      add(cures, kept_in(propose, *one, source));
     return cures;
   }
   if (!kLowPrecision.contains(*rounded->result_dtype())) return {};
@@ -475,25 +470,21 @@ std::vector<Cure> moved(const RunIndex& index, const JudgeOptions& options, cons
   if (rounds_integers(index, *rounded)) {
     for (const Operand& operand : rounded->operands) {
       const bool is_low = operand.dtypes.within(kLowPrecision);
-      auto cure = is_low ? propose.cast_operand(*rounded, operand, Dtype::kFloat, operand.name)
-                         : std::nullopt;
-      if (cure) cures.push_back(*std::move(cure));
+      add(cures, is_low ? propose.cast_operand(*rounded, operand, Dtype::kFloat, operand.name)
+                        : std::nullopt);
     }
     return cures;
   }
-  auto kept =
-      rounding.reader == nullptr ? std::nullopt : propose.keep_buffer(*rounded, *rounding.reader);
-  if (kept) cures.push_back(*std::move(kept));
+  add(cures,
+      rounding.reader == nullptr ? std::nullopt : propose.keep_buffer(*rounded, *rounding.reader));
   const bool is_made = rounded->operands.empty() && rounded->scalar("dtype") != nullptr;
-  auto asked = is_made ? propose.ask_for(*rounded, Dtype::kFloat) : std::nullopt;
-  if (asked) cures.push_back(*std::move(asked));
-  if (auto cure = kept_in(propose, *rounded, Dtype::kFloat)) cures.push_back(*std::move(cure));
+  add(cures, is_made ? propose.ask_for(*rounded, Dtype::kFloat) : std::nullopt);
+  add(cures, kept_in(propose, *rounded, Dtype::kFloat));
   if (is_made && !is_in_cpp(*rounded))
     cures.push_back(propose.rewrite(*rounded, Dtype::kFloat, "dtype named",
                                     "make in Float all that has its dtype by the same name"));
   // The bound of a logarithm was rounded to 1, and so may be what it bounds.
-  if (!std::isfinite(call.inexact->to))
-    for (Cure& cure : propose.compute_in_float(call)) cures.push_back(std::move(cure));
+  if (!std::isfinite(call.inexact->to)) add(cures, propose.compute_in_float(call));
   return cures;
 }
 

@@ -161,7 +161,6 @@ void report_inf(const RunIndex& index, const Event& inf, const Event& to_nan, bo
   });
 }
 
-// What its operands came of lost nearly all of itself in a cast, as a product that is divided by.
 // What a line of the user's own cast to 16 bits: it is kept as it was.
 std::vector<Cure> kept_before_cast(const RunIndex& index, const CureProposer& propose,
                                    const OpCall& call) {
@@ -172,12 +171,13 @@ std::vector<Cure> kept_before_cast(const RunIndex& index, const CureProposer& pr
                             operand.dtypes.within(kLowPrecision) && !is_parameter(operand) &&
                             is_users_own(cast->site) && !cast->operands.empty() &&
                             cast->operands.back().dtypes == DtypeSet(Dtype::kFloat);
-    auto cure = is_lowered ? propose.cast_result(*cast, Dtype::kFloat) : std::nullopt;
-    if (cure) cures.push_back(*std::move(cure));
+    add(cures, is_lowered ? propose.cast_result(*cast, Dtype::kFloat) : std::nullopt);
   }
   return cures;
 }
 
+// What its operands came of may have lost nearly all of itself in a cast, as a product that is
+// divided by.
 std::vector<Cause> casts_before(const RunIndex& index, const OpCall& call) {
   std::vector<Cause> found;
   for (const OpCall* made : index.with_makers(call))
@@ -199,8 +199,7 @@ void report_nan(const RunIndex& index, const Event& nan, const Event& cause, Fin
     const CureProposer propose(index, out.options());
     if (was_finite) {
       details.cures = propose.compute_in_float(call);
-      for (Cure& cure : kept_before_cast(index, propose, call))
-        details.cures.push_back(std::move(cure));
+      add(details.cures, kept_before_cast(index, propose, call));
     }
     if (was_finite && is_half(call)) details.follows = casts_before(index, call);
     if (cause) {

@@ -108,12 +108,11 @@ Details explain(const RunIndex& index, const JudgeOptions& options, const OpCall
       made->site.line == call.site.line && call.operands.size() > 1 && !made->operands.empty() &&
       ops::parse_op_name(made->op).base == "add" &&
       (made->op != call.op || !made->operands.front().dtypes.within(kLowPrecision));
-  if (auto cure = begins_here
-                      ? propose.cast_operand(call, call.operands[1], Dtype::kFloat, "addend")
-                      : std::nullopt)
-    details.cures.push_back(*std::move(cure));
-  if (auto cure = propose.keep_buffer(maker, call)) details.cures.push_back(*std::move(cure));
-  if (auto cure = propose.ask_for(maker, Dtype::kFloat)) details.cures.push_back(*std::move(cure));
+  add(details.cures, begins_here
+                         ? propose.cast_operand(call, call.operands[1], Dtype::kFloat, "addend")
+                         : std::nullopt);
+  add(details.cures, propose.keep_buffer(maker, call));
+  add(details.cures, propose.ask_for(maker, Dtype::kFloat));
   if (auto cure = propose.cast_result(maker, Dtype::kFloat)) {
     cure->text = "keep it in Float from where it is made" + at(maker.site.line);
     details.cures.push_back(*std::move(cure));

@@ -97,10 +97,8 @@ std::vector<Cure> raise_met(const RunIndex& index, const CureProposer& propose,
     if (!met.dtypes.within(kLowPrecision)) continue;
     const OpCall* made = index.maker_behind(met, ops::kPassesOn);
     const bool is_constant = made != nullptr && index.has(*made, ops::kFactory);
-    if (auto kept = is_constant ? propose.cast_result(*made, Dtype::kFloat) : std::nullopt)
-      cures.push_back(*std::move(kept));
-    if (auto cast = propose.cast_operand(promoting, met, Dtype::kFloat, noun_of(met)))
-      cures.push_back(*std::move(cast));
+    add(cures, is_constant ? propose.cast_result(*made, Dtype::kFloat) : std::nullopt);
+    add(cures, propose.cast_operand(promoting, met, Dtype::kFloat, noun_of(met)));
   }
   return cures;
 }
@@ -120,12 +118,11 @@ std::vector<Cure> cures_of(const RunIndex& index, const JudgeOptions& options, c
           met.origin == call.id ? nullptr : index.maker_behind(met, ops::kPassesOn);
       if (made == nullptr || !cures.empty() || made->result_dtype() != call.result_dtype())
         continue;
-      if (auto kept = propose.keep_buffer(*made, reader)) cures.push_back(*std::move(kept));
+      add(cures, propose.keep_buffer(*made, reader));
     }
   }
-  if (const OpCall* outer = promoting(index, call))
-    for (Cure& cure : raise_met(index, propose, *outer)) cures.push_back(std::move(cure));
-  if (auto kept = propose.cast_result(call, Dtype::kFloat)) cures.push_back(*std::move(kept));
+  if (const OpCall* outer = promoting(index, call)) add(cures, raise_met(index, propose, *outer));
+  add(cures, propose.cast_result(call, Dtype::kFloat));
   return cures;
 }
 

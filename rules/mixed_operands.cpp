@@ -224,8 +224,7 @@ void check_recurrent(const RunIndex& index, const OpCall& call, Findings& out) {
         "recurrent layers compare the dtypes of input and weight before they call an op, and "
         "nothing casts here";
     const CureProposer propose(index, out.options());
-    if (auto cure = propose.cast_operand(call, *input, named->weight, "input"))
-      details.cures.push_back(*std::move(cure));
+    add(details.cures, propose.cast_operand(call, *input, named->weight, "input"));
     details.cures.push_back(propose.cast_parameters(call, *input, module, named->input));
     if (source.promotion != nullptr) details.follows = {{&silent_promotion, source.promotion->id}};
     return details;

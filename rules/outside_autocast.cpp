@@ -211,8 +211,7 @@ Details explain(const RunIndex& index, const JudgeOptions& options, const Traini
   Details details;
   details.site = site_of(call);
   details.why = reason.why + made_low(index, training);
-  if (auto cure = CureProposer(index, options).open_autocast(call, reason.dtype))
-    details.cures.push_back(*std::move(cure));
+  add(details.cures, CureProposer(index, options).open_autocast(call, reason.dtype));
   return details;
 }
 

@@ -203,9 +203,8 @@ std::vector<Cure> CureProposer::raise_operand(const OpCall& call, const Operand&
   const auto dtype = operand.dtypes.single();
   const bool is_low =
       dtype && kLowPrecision.contains(*dtype) && index_.has_parameters_in(call.process, *dtype);
-  if (auto back = is_low ? cast_and_back(call, operand, Dtype::kFloat) : std::nullopt)
-    all.push_back(*std::move(back));
-  if (auto cure = cast_operand(call, operand, Dtype::kFloat, noun)) all.push_back(*std::move(cure));
+  add(all, is_low ? cast_and_back(call, operand, Dtype::kFloat) : std::nullopt);
+  add(all, cast_operand(call, operand, Dtype::kFloat, noun));
   return all;
 }
 
@@ -250,16 +249,14 @@ std::vector<Cure> CureProposer::raise_before(const OpCall& call, std::vector<Cur
   const bool is_asked = dtype && index_.has(*made, ops::kFactory) &&
                         made->scalar("dtype") != nullptr && kLowPrecision.contains(*dtype) &&
                         !index_.has_parameters_in(call.process, *dtype);
-  if (auto cure = is_asked ? cast_result(*made, Dtype::kFloat) : std::nullopt)
-    all.push_back(*std::move(cure));
+  add(all, is_asked ? cast_result(*made, Dtype::kFloat) : std::nullopt);
   if (way.size() < 2) {
-    for (Cure& cure : alone) all.push_back(std::move(cure));
+    add(all, alone);
     return all;
   }
   const auto raise = [&](const auto& step) {
     const std::string noun = step.second->name == "self" ? "input" : step.second->name;
-    if (auto cure = cast_operand(*step.first, *step.second, Dtype::kFloat, noun))
-      all.push_back(*std::move(cure));
+    add(all, cast_operand(*step.first, *step.second, Dtype::kFloat, noun));
   };
   const auto before = way.begin() + 1;
   const auto other = std::find_if(before, way.end(), [&](const auto& step) {
@@ -271,13 +268,11 @@ std::vector<Cure> CureProposer::raise_before(const OpCall& call, std::vector<Cur
   });
   const bool is_of_autocast = of_autocast != way.rend() - 1;
   if (is_of_autocast) raise(*of_autocast);
-  for (Cure& cure : alone) all.push_back(std::move(cure));
+  add(all, alone);
   if (other != before) raise(*(other - 1));
   // What is handed to the function, as the cat of an epoch's batches.
-  auto handed = is_of_autocast || other == way.end()
-                    ? std::nullopt
-                    : cast_result(*way.back().first, Dtype::kFloat);
-  if (handed) all.push_back(*std::move(handed));
+  add(all, is_of_autocast || other == way.end() ? std::nullopt
+                                                : cast_result(*way.back().first, Dtype::kFloat));
   return all;
 }
 
@@ -309,7 +304,7 @@ std::vector<Cure> CureProposer::compute_in_float(const OpCall& call) const {
   const bool is_lowered = std::any_of(operands.begin(), operands.end(), [](const Operand& operand) {
     return is_parameter(operand) && operand.dtypes == DtypeSet(Dtype::kFloat);
   });
-  if (auto cure = is_lowered ? leave_autocast(call) : std::nullopt) all.push_back(*std::move(cure));
+  add(all, is_lowered ? leave_autocast(call) : std::nullopt);
   const std::string root = root_module(call.site.module);
   const OpCall* reader = nullptr;
   const Operand* parameter = nullptr;
@@ -461,20 +456,17 @@ std::vector<Cure> CureProposer::cast_chooser(const OpCall& call, const Operand& 
   for (const ProvenanceStep& step : source.steps)
     if (step.call->short_op() == "one_hot") maker = step.call;
   std::vector<Cure> cures;
-  const auto add = [&](std::optional<Cure> cure) {
-    if (cure) cures.push_back(*std::move(cure));
-  };
-  add(cast_floats_alone(call, operand));
+  add(cures, cast_floats_alone(call, operand));
   const bool is_drawn = maker != nullptr && index_.has(*maker, ops::kDraws);  // a model's input
   if (maker != nullptr && !(maker->site.line == call.site.line) && !is_learned(operand) &&
       !is_drawn)
-    add(cast_result(*maker, dtype));
+    add(cures, cast_result(*maker, dtype));
   // The cat() or stack() of a batch, for all that reads the batch.
   for (const ProvenanceStep& step : source.steps)
     if (step.call != maker && step.from != nullptr && step.from->name.ends_with(']') &&
         step.call->site.line.function != call.site.line.function)
-      add(cast_result(*step.call, dtype));
-  add(cast_operand(call, operand, dtype, noun));
+      add(cures, cast_result(*step.call, dtype));
+  add(cures, cast_operand(call, operand, dtype, noun));
   return cures;
 }
 
@@ -531,7 +523,7 @@ std::vector<Cure> CureProposer::widen_written(const OpCall& copy) const {
   const auto dtype = copy.operands.back().dtypes.single();
   if (maker == nullptr || !dtype || is_learned(copy.operands.front())) return {};
   std::vector<Cure> cures;
-  if (auto cure = ask_for(*maker, *dtype)) cures.push_back(*std::move(cure));
+  add(cures, ask_for(*maker, *dtype));
   if (auto cure = cast_result(*maker, *dtype)) {
     cure->text =
         fmt::format("make what it is copied to in {}{}", dtype_name(*dtype), at(maker->site.line));

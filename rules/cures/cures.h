@@ -159,6 +159,12 @@ std::vector<Dtype> drawn_with(const Run& run, const OpCall& call, const Operand&
 bool is_weight(const Operand& operand);
 
 // What the files that propose cures share.
+inline void add(std::vector<Cure>& cures, std::optional<Cure> more) {
+  if (more) cures.push_back(*std::move(more));
+}
+inline void add(std::vector<Cure>& cures, std::vector<Cure> more) {
+  for (Cure& cure : more) cures.push_back(std::move(cure));
+}
 Cure cure_of(CureKind kind, const OpCall& call, std::string operand, Dtype dtype);
 std::string at(const SourceLine& line);      // ", train.py:40", or nothing where it is not known
 bool is_in_forward(const SourceLine& line);  // of a module, which is called no more there
