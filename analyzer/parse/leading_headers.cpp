@@ -214,14 +214,11 @@ BundledHeaders bundled_headers(const std::string& file, const std::vector<std::s
   }
   if (!includes_one && !includes_bindings) return found;
   found.lines = includes_bindings ? "#include <torch/extension.h>\n" : "#include <torch/torch.h>\n";
-  if (large.empty()) return found;
   std::set<std::string> macros;
-  for (const fs::path& one : open) add_macros_of(one, macros);
+  for (size_t i = 0; i < open.size() && !large.empty(); ++i) add_macros_of(open[i], macros);
   for (const auto& [name, text] : large) {
-    const bool asks = std::any_of(macros.begin(), macros.end(), [&](const std::string& macro) {
-      return !places_of_word(text, macro).empty();
-    });
-    if (!asks) found.large.push_back(name);
+    const auto is_unasked = [&](const auto& macro) { return places_of_word(text, macro).empty(); };
+    if (std::all_of(macros.begin(), macros.end(), is_unasked)) found.large.push_back(name);
   }
   return found;
 }

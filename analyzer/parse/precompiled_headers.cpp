@@ -145,13 +145,12 @@ PrecompiledHeaders::Group PrecompiledHeaders::group_of(const ParseJob& job) cons
   Group group;
   group.arguments = without_own_folders(job.arguments);
   group.is_bundled = is_bundled(job);
-  if (group.is_bundled) {
-    BundledHeaders headers = bundled_headers(job.file, own_folders(job));
-    group.text = std::move(headers.lines);
-    group.large = std::move(headers.large);
-  } else {
-    group.text = leading_headers(job.file, own_folders(job));
-  }
+  const std::vector<std::string> folders = own_folders(job);
+  BundledHeaders headers = group.is_bundled
+                               ? bundled_headers(job.file, folders)
+                               : BundledHeaders{leading_headers(job.file, folders), {}};
+  group.text = std::move(headers.lines);
+  group.large = std::move(headers.large);
   return group;
 }
 

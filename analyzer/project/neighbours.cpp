@@ -49,15 +49,15 @@ std::string_view behind_brackets(std::string_view text) {
 
 // Whether it may stand at a body: NetImpl::, class Net {, "net(int n) {"; not net(n), Net net;.
 bool has_body(std::string_view text, const std::string& name) {
-  const std::vector<size_t> places = places_of_word(text, name);
-  return std::any_of(places.begin(), places.end(), [&](size_t at) {
+  for (const size_t at : places_of_word(text, name)) {
     std::string_view rest = trimmed(text.substr(at + name.size()));
     if (rest.starts_with('<')) rest = behind_brackets(rest);
     if (rest.starts_with('{') || rest.starts_with(':') || rest.starts_with("final")) return true;
-    if (!rest.starts_with('(')) return false;
-    rest = behind_brackets(rest);  // const, noexcept, ->, a comment
-    return !rest.empty() && (is_of_name(rest[0]) || std::strchr(":{-/", rest[0]) != nullptr);
-  });
+    rest = rest.starts_with('(') ? behind_brackets(rest) : "";  // const, noexcept, ->, a comment
+    if (!rest.empty() && (is_of_name(rest[0]) || std::strchr(":{-/", rest[0]) != nullptr))
+      return true;
+  }
+  return false;
 }
 
 bool may_cast_models(std::string_view text) {
@@ -67,13 +67,12 @@ bool may_cast_models(std::string_view text) {
 
 // What the judged files define, as others name it: "NetImpl" and "Net" of "NetImpl::forward/1".
 std::set<std::string> own_names(const std::vector<SourceFacts>& all, size_t judged) {
-  constexpr std::string_view kImpl = "Impl";
   std::set<std::string> names;
   for (size_t i = 0; i < judged; ++i) {
     for (const std::string& function : all[i].defined) {
       const std::string scope = scope_name(function);
       names.insert(scope.empty() ? plain_name(function) : scope);
-      if (scope.ends_with(kImpl)) names.insert(scope.substr(0, scope.size() - kImpl.size()));
+      if (scope.ends_with("Impl")) names.insert(scope.substr(0, scope.size() - 4));
     }
   }
   names.erase("main");

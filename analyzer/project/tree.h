@@ -36,8 +36,7 @@ std::vector<Include> includes_of(const std::filesystem::path& file);
 // Of a header's text: large, and no LibTorch's and no GPU's, as those of JSON that projects copy.
 // Nothing in it is judged.
 inline bool is_large_of_other_things(std::string_view text) {
-  constexpr size_t kLarge = 100'000;
-  if (text.size() <= kLarge) return false;
+  if (text.size() <= 100'000) return false;
   for (const char* name : {"torch", "Tensor", "ATen", "c10", "__half", "__device__"}) {
     if (text.find(name) != text.npos) return false;
   }
