@@ -283,9 +283,15 @@ std::optional<Words> of_written(const Refusal& refusal, const Judged& judged) {
   const auto make = [&](const OpCall* maker) {
     if (maker != nullptr) words.add(judged.propose.cast_result(*maker, refusal.named.front()));
   };
-  // zeros_like() of integers, which no line asks for: what is added up there is no integer.
+  // zeros_like() of integers, which no line asks for: what is added up there is no integer. A range
+  // counts, and numbers are drawn to be integers.
   const OpCall* made = judged.index.run().call(written->origin);
-  const bool is_unasked = written->dtypes.within(kIntegers) && judged.index.is_unasked(made);
+  const bool is_meant =
+      made != nullptr &&
+      (judged.index.has(*made, ops::kDraws) ||
+       (judged.index.has(*made, ops::kDtypeOfValues) && !judged.index.has(*made, ops::kMask)));
+  const bool is_unasked =
+      written->dtypes.within(kIntegers) && judged.index.is_unasked(made) && !is_meant;
   if (is_unasked) make(made);
   if (call.short_op().ends_with('_')) {
     const bool has_number = std::any_of(call.scalars.begin(), call.scalars.end(),
