@@ -289,7 +289,7 @@ class Promotions {
     return {.odd = found.wide->name,
             .why = fmt::format(
                 "{} is {}{}; the result and all that follows take {} the memory, and a "
-                "{} layer refuses it",
+                "{} layer would refuse it",
                 found.wide->name, dtype_word(*found.wide), made_from(source),
                 width(*found.low) == 1 && width(*found.wide) == 3 ? "four times" : "twice",
                 dtype_word(*found.low)),

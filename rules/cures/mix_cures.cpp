@@ -169,6 +169,17 @@ std::vector<Cure> mix_cures(const RunIndex& index, const JudgeOptions& options, 
   return m.cures;
 }
 
+// A schedule that is computed in Double on purpose: other lines of the program cast what comes of
+// it.
+static bool is_lowered_elsewhere(const RunIndex& index, const OpCall& maker, Dtype low) {
+  const auto& calls = index.run().calls;
+  return std::any_of(calls.begin(), calls.end(), [&](const OpCall& cast) {
+    return cast.process == maker.process && index.has(cast, ops::kCast) &&
+           cast.result_dtype() == low && is_users_own(cast.site) && cast.operands.size() == 1 &&
+           index.provenance().of(cast, cast.operands.front()).maker == &maker;
+  });
+}
+
 std::vector<Cure> promotion_cures(const RunIndex& index, const JudgeOptions& options,
                                   const OpCall& call, const Operand& wide, Dtype low) {
   Provenance source = index.provenance().of(call, wide);
@@ -177,6 +188,9 @@ std::vector<Cure> promotion_cures(const RunIndex& index, const JudgeOptions& opt
   const Mix mix{{&wide, wide.role, "", *wide.dtypes.single()}, {nullptr, Role::kInput, "", low}};
   MixCase m(index, options, call, mix, source);
   m.add(m.propose.reopen_autocast(call));
+  const bool is_meant = source.maker != nullptr && mix.odd.dtype == Dtype::kDouble &&
+                        is_lowered_elsewhere(index, *source.maker, low);
+  if (is_meant) m.add(m.propose.cast_operand(call, wide, low, noun_of(wide)));
   cast_at_promotion(m);
   cast_at_maker(m);
   register_buffer(m, call, wide, /*is_sure=*/false);
