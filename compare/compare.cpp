@@ -316,6 +316,8 @@ class Comparer {
       place.dtype_a = dtype_name(worst_a->dtype);
       place.dtype_b = dtype_name(worst_b->dtype);
       place.has_other_number = has_other_number_;
+      if (!b.off) place.off_a = a.off;
+      if (!a.off) place.off_b = b.off;
       (adds ? out_.places : out_.rounding).push_back(std::move(place));
     }
     if (!adds && !was_between) ++out_.agree;

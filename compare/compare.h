@@ -35,9 +35,12 @@ struct Divergence {
   std::string op;
   Site site;  // in the first run, but for what the second one alone has
   uint32_t step = 0;
-  std::string dtype_a, dtype_b;     // of the result; of the operand with kBetween
-  double distance = 0;              // of the result; of the operand with kBetween
-  double given = 0;                 // of the operands; where the operand was made with kBetween
+  std::string dtype_a, dtype_b;  // of the result; of the operand with kBetween
+  double distance = 0;           // of the result; of the operand with kBetween
+  double given = 0;              // of the operands; where the operand was made with kBetween
+  // Of the run that is off where the other is not, as its shadow in Double shows: what its op gave,
+  // and what it should.
+  std::optional<std::pair<double, double>> off_a, off_b;
   bool has_other_number = false;    // the program gives the op one, which is another in each run
   bool is_kept_lower = false;       // what one run keeps in a lower dtype from the start
   std::vector<std::string> only_a;  // ops that stand between in this run alone

@@ -62,6 +62,14 @@ std::string gradient_words(const Divergence& at, const std::string& name_a,
       printable(at.op), is_of_a ? name_a : name_b, what, without);
 }
 
+// Which of the two is right.
+std::string in_double(const Divergence& at, const std::string& name_a, const std::string& name_b) {
+  const auto& off = at.off_a ? at.off_a : at.off_b;
+  if (!off) return "";
+  return fmt::format("\n  {} is off: it gives {:.4g} where Double gives {:.4g}",
+                     at.off_a ? name_a : name_b, off->first, off->second);
+}
+
 std::string explained(const Divergence& at, const std::string& name_a, const std::string& name_b) {
   const std::string op = printable(at.op);
   if (at.cause == Cause::kGradient) return gradient_words(at, name_a, name_b);
@@ -73,7 +81,8 @@ std::string explained(const Divergence& at, const std::string& name_a, const std
                        dtypes(at), off(at.distance));
   if (at.only_a.empty() && at.only_b.empty())
     return fmt::format("{} of {}: {}, its operands were {}", op, dtypes(at), off(at.distance),
-                       apart(at.given));
+                       apart(at.given)) +
+           in_double(at, name_a, name_b);
   std::string text = fmt::format("{} is given an operand that is {}; where it was made it was {}",
                                  op, apart(at.distance), apart(at.given));
   if (!at.only_a.empty())
@@ -233,6 +242,10 @@ Json place_json(const Divergence& at) {
   json["given"] = number(at.given);
   json["other_number"] = at.has_other_number;
   json["kept_lower"] = at.is_kept_lower;
+  if (const auto& off = at.off_a ? at.off_a : at.off_b)
+    json["off"] = {{"run", at.off_a ? "before" : "after"},
+                   {"gives", number(off->first)},
+                   {"in_double", number(off->second)}};
   json["only_before"] = at.only_a;
   json["only_after"] = at.only_b;
   return json;

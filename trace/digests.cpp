@@ -34,6 +34,10 @@ class DigestReader {
     for (const Entry& entry : digests_) read_digest(entry);
     for (size_t offset : records_.of(RecordKind::kSignature))
       signatures_.emplace(bytes_.load<SignatureRecord>(offset).id, offset);
+    for (size_t offset : records_.of(RecordKind::kInexact)) {
+      const auto record = bytes_.load<InexactRecord>(offset);
+      off_.try_emplace(record.signature, record.to, record.from);
+    }
     for (size_t offset : records_.of(RecordKind::kOpTime)) {
       const auto record = bytes_.load<OpTimeRecord>(offset);
       Times& times = times_[record.signature];
@@ -227,6 +231,7 @@ class DigestReader {
     call.site = sites_.site(signature.site);
     call.site.phase = static_cast<Phase>(signature.phase);
     call.step = record.step;
+    if (const auto off = off_.find(record.signature); off != off_.end()) call.off = off->second;
     if (const auto times = times_.find(record.signature); times != times_.end())
       call.time_ns = times->second.sum_ns / times->second.count;
     for (size_t i = 0; i < tensors; ++i)
@@ -243,6 +248,7 @@ class DigestReader {
   std::vector<Entry> digests_, calls_;
   std::unordered_map<uint32_t, uint32_t> index_;
   std::unordered_map<uint32_t, size_t> signatures_;
+  std::unordered_map<uint32_t, std::pair<double, double>> off_;  // of a signature
   std::unordered_map<uint32_t, Times> times_;
 };
 

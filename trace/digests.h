@@ -3,7 +3,9 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "core/codes.h"
@@ -34,7 +36,9 @@ struct DigestedCall {
   std::string op;  // "aten::linear"
   Site site;
   uint32_t step = 0;
-  std::string owner;   // the parameter that an optimizer's op steps; "": not known, or several
+  std::string owner;  // the parameter that an optimizer's op steps; "": not known, or several
+  // A number that the op gave, and what it is in Double, of an op that is far off there.
+  std::optional<std::pair<double, double>> off;
   double time_ns = 0;  // of such a call, on average of those that were timed; 0: none was
   std::vector<uint32_t> operands, results;  // index + 1 into digests; 0: a tensor without
 };

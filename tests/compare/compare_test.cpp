@@ -150,6 +150,20 @@ TEST_CASE("the op that adds is named, and not those that pass it on") {
   CHECK(comparison.agree == 1);
 }
 
+TEST_CASE("of an op that adds it is said which run Double agrees with") {
+  const DigestedProcess a = chain({{"aten::cos", {1, 2, 3, 4}}});
+  DigestedProcess b = chain({{"aten::cos", {1.1, 2.1, 3, 4}}});
+  b.calls[0].off = {-0.9, 0.4};
+  const Comparison comparison = compared(a, b);
+  CHECK_THAT(to_text(comparison, "a", "b", false),
+             Catch::Matchers::Contains("b is off: it gives -0.9 where Double gives 0.4"));
+  CHECK_THAT(to_json(comparison, "a", "b"), Catch::Matchers::Contains("\"run\": \"after\""));
+  DigestedProcess both = a;
+  both.calls[0].off = {0.1, 0.4};
+  const Comparison alike = compared(both, b);
+  CHECK(to_text(alike, "a", "b", false).find("is off") == std::string::npos);
+}
+
 TEST_CASE("calls of one op that stand in another order are not held against each other") {
   // The branches of the second run are made in another order, each ending in a clone.
   const auto branches = [](bool is_turned) {
@@ -553,6 +567,11 @@ class PageBuilder {
   PageBuilder& digest(trace::DigestEntry entry, const Parts&... parts) {
     return put(entry, parts...);
   }
+  // What the signature's op gave is far off.
+  PageBuilder& inexact(double in_double, double given) {
+    test::TraceBuilder(*file_).inexact(signature_, in_double, given);
+    return *this;
+  }
   PageBuilder& call(std::vector<uint32_t> results) {
     trace::DigestedCallEntry entry{};
     entry.header.what = trace::kEntryIsCall;
@@ -631,6 +650,15 @@ TEST_CASE("a digest of a handful of elements has their sums") {
   CHECK(digest.mean == -1);
   CHECK(digest.largest == 3);
   CHECK(digest.root_mean_square == Approx(std::sqrt(5.0)));
+}
+
+TEST_CASE("what an op is in Double is read with its calls") {
+  PageBuilder page;
+  page.digest(two_of(kHalfCode), std::vector<uint16_t>{0x3c00, 0xc200});
+  const std::string bytes = page.inexact(0.4, -0.9).call({1}).finish();
+  const DigestedProcess process = read_digest_bytes(bytes.data(), bytes.size(), "x");
+  REQUIRE(process.calls.size() == 1);
+  CHECK(process.calls[0].off == std::pair{-0.9, 0.4});
 }
 
 TEST_CASE("each bit of a Half is read as IEEE 754 has it") {
