@@ -57,8 +57,7 @@ TrialOptions Attempts::as_far_as_needed() const { return {.may_end_after = judge
 
 // What the recorded run did is done again where it ended by itself, and in time to be repeated:
 // what was found may stand at its end.
-static Progress to_be_repeated(const Run& run, double timeout_s) {
-  const uint32_t lost_step = lost_step_of(run);
+static Progress to_be_repeated(const Run& run, uint32_t lost_step, double timeout_s) {
   const bool is_ended =
       std::all_of(run.processes.begin(), run.processes.end(), [&](const Process& process) {
         const double seconds =
@@ -74,11 +73,12 @@ std::shared_ptr<const Trial> Attempts::repair(const Trial& recorded, bool runs_e
   Program program = program_;
   if (runs_eagerly) program.environment["TORCHDYNAMO_DISABLE"] = "1";
   const Run& before = recorded.recorded.run;
-  auto trial =
-      std::make_shared<Trial>(run({}, program, "the repair run",
-                                  {.keep_going = true,
-                                   .may_end_after = to_be_repeated(before, options_.timeout_s),
-                                   .looked_at_step = lost_step_of(before)}));
+  const uint32_t lost_step = lost_step_of(before);
+  auto trial = std::make_shared<Trial>(
+      run({}, program, "the repair run",
+          {.keep_going = true,
+           .may_end_after = to_be_repeated(before, lost_step, options_.timeout_s),
+           .looked_at_step = lost_step}));
   if (trial->is_interrupted) return nullptr;
   if (!trial->problem.empty() || trial->recorded.run.calls.empty()) {
     found.impossible =
