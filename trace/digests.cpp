@@ -54,7 +54,7 @@ class DigestReader {
 
   struct Entry {
     size_t offset, end;
-    uint32_t id = 0;  // of a digest
+    uint32_t id = 0;  // of a digest; of a call, its step
   };
 
   void find_entries(size_t page) {
@@ -66,7 +66,7 @@ class DigestReader {
       const auto header = bytes_.load<EntryHeader>(offset);
       if (header.size_bytes == 0) return;
       const bool is_call = header.what == kEntryIsCall;
-      const Entry entry{offset, offset + header.size_bytes, is_call ? 0 : id++};
+      const Entry entry{offset, offset + header.size_bytes, is_call ? record.step : id++};
       const size_t least = is_call ? sizeof(DigestedCallEntry) : sizeof(DigestEntry);
       if (header.size_bytes % 4 != 0 || header.size_bytes < least || entry.end > end)
         return damage_.leave_out(fmt::format("the digests behind byte {}", offset));
@@ -151,9 +151,10 @@ class DigestReader {
 
   bool read_numbers(uint8_t flags, Entry& rest, Digest& digest) const {
     const bool is_wide = (flags & kDigestIsWide) != 0;
-    if (!holds(rest, sizeof(uint32_t) + 3 * (is_wide ? sizeof(double) : sizeof(float))))
-      return false;
-    const auto not_finite = take<uint32_t>(rest);
+    const bool has_not_finite = (flags & kDigestHasNotFinite) != 0;
+    const size_t numbers_bytes = 3 * (is_wide ? sizeof(double) : sizeof(float));
+    if (!holds(rest, numbers_bytes + (has_not_finite ? sizeof(uint32_t) : 0))) return false;
+    const uint32_t not_finite = has_not_finite ? take<uint32_t>(rest) : 0;
     if (not_finite > digest.count) return false;
     digest.finite = digest.count - not_finite;
     for (double* number : {&digest.root_mean_square, &digest.mean, &digest.largest})
@@ -230,7 +231,7 @@ class DigestReader {
     call.op = strings_.text(signature.op, "an op");
     call.site = sites_.site(signature.site);
     call.site.phase = static_cast<Phase>(signature.phase);
-    call.step = record.step;
+    call.step = entry.id;
     if (const auto off = off_.find(record.signature); off != off_.end()) call.off = off->second;
     if (const auto times = times_.find(record.signature); times != times_.end())
       call.time_ns = times->second.sum_ns / times->second.count;

@@ -55,7 +55,8 @@ namespace dtypecheck::trace {
 // 14: InexactRecord::rounded_at.
 // 15: Arrival::kProduct; DigestRecord::cut.
 // 16: DigestPageRecord, where there were DigestRecord and CallDigestsRecord.
-constexpr uint32_t kTraceVersion = 16;
+// 17: DigestPageRecord::step, where each call had it; kDigestHasNotFinite.
+constexpr uint32_t kTraceVersion = 17;
 
 constexpr char kMagic[8] = {'D', 'T', 'Y', 'P', 'E', 'T', 'R', 'C'};
 constexpr uint32_t kEndianMark = 0x01020304;
@@ -444,8 +445,10 @@ struct DigestPageRecord {
   RecordHeader header;
   uint32_t room_bytes;  // for entries; a multiple of 8
   uint32_t first_id;    // of the first DigestEntry; that of the next one is one more, and so on
+  uint32_t step;        // of its calls
+  uint32_t reserved;
 };
-static_assert(sizeof(DigestPageRecord) == 24, "");
+static_assert(sizeof(DigestPageRecord) == 32, "");
 constexpr uint32_t kDigestPageBytes = 8192;  // a larger entry has a page of its own
 // No digests are written from there on: the rest is the signatures'.
 constexpr uint64_t kMostDigestFileBytes = 192u << 20;
@@ -471,16 +474,17 @@ struct DigestEntry {
   //   with kDigestHasBase: uint32_t, the digest that was last written of the same memory, where an
   //   op gave that: of what this is a view of, as a rule
   //   with kDigestIsSame: uint32_t, the digest of the same elements in the same order; no more
-  //   of more than kDigestPlaces elements: uint32_t, how many are not finite (0xffffffff: at least
-  //   so many); then of those that are: root mean square, mean, largest magnitude, as floats, with
-  //   kDigestIsWide as doubles, 0 where there are none
-  //   elements i * count / places, in the order of the sizes whatever the strides, as the tensor
-  //   has them, those of Long as doubles: places = count, at most kDigestPlaces; then zeros
+  //   with kDigestHasNotFinite: uint32_t, how many are not finite (0xffffffff: at least so many)
+  //   of more than kDigestPlaces elements, of those that are finite: root mean square, mean,
+  //   largest magnitude, as floats, with kDigestIsWide as doubles, 0 where there are none elements
+  //   i * count / places, in the order of the sizes whatever the strides, as the tensor has them,
+  //   those of Long as doubles: places = count, at most kDigestPlaces; then zeros
 };
 static_assert(sizeof(DigestEntry) == 12, "");
 constexpr uint8_t kDigestIsGradient = 1;  // not the parameter's values, but its gradient's
 constexpr uint8_t kDigestHasName = 2, kDigestHasBase = 4, kDigestIsSame = 8, kDigestIsWide = 16;
 constexpr uint8_t kDigestIsHuge = 32;
+constexpr uint8_t kDigestHasNotFinite = 64;  // of more than kDigestPlaces elements
 constexpr uint32_t kDigestPlaces = 16;
 
 struct DigestName {
@@ -498,13 +502,12 @@ struct DigestName {
 struct DigestedCallEntry {
   EntryHeader header;
   uint32_t signature;
-  uint32_t step;
   uint16_t operand_count;  // tensors among the arguments, the elements of lists one by one
   uint16_t result_count;   // of an op that gives none: the tensors that it wrote
   // uint32_t digests[operand_count + result_count]: ids of DigestEntries; 0: a tensor that was not
   // digested, for a CUDA graph was captured, say.
 };
-static_assert(sizeof(DigestedCallEntry) == 16, "");
+static_assert(sizeof(DigestedCallEntry) == 12, "");
 
 // With the health of a run (trace --health): numbers of one module, or of one line outside of
 // modules, that are followed over the run.

@@ -576,7 +576,6 @@ class PageBuilder {
     trace::DigestedCallEntry entry{};
     entry.header.what = trace::kEntryIsCall;
     entry.signature = signature_;
-    entry.step = 1;
     entry.result_count = static_cast<uint16_t>(results.size());
     return put(entry, results);
   }
@@ -588,6 +587,7 @@ class PageBuilder {
         file_->reserve<trace::DigestPageRecord>(trace::RecordKind::kDigestPage, bytes_.size());
     page->room_bytes = static_cast<uint32_t>(bytes_.size());
     page->first_id = 1;
+    page->step = 3;
     std::memcpy(page + 1, bytes_.data(), bytes_.size());
     trace::TraceFile::commit(page->header);
     const std::string path = file_->path();
@@ -677,6 +677,7 @@ TEST_CASE("a digest of the same elements as another has its numbers, and its own
   PageBuilder page;
   trace::DigestEntry many = two_of(kFloatCode);
   many.count = 4000;
+  many.header.flags = trace::kDigestHasNotFinite;
   page.digest(many, std::vector<uint32_t>{3}, std::vector<float>{2, 1, 9},
               std::vector<float>(16, 1));
   many.shape = 7;
@@ -708,6 +709,9 @@ TEST_CASE("what a page of digests cannot hold is left out, with the byte") {
   trace::DigestEntry many = two_of(kFloatCode);
   many.count = 4000;
   CHECK_THAT(damage_of(many), is_left_out);
+  CHECK_THAT(damage_of(many, std::vector<uint32_t>{0}, std::vector<float>(19, 1)), is_left_out);
+  many.header.flags = trace::kDigestHasNotFinite;
+  CHECK_THAT(damage_of(many, std::vector<float>(19, 1)), is_left_out);
   CHECK_THAT(damage_of(many, std::vector<uint32_t>{4001}, std::vector<float>(19, 1)), is_left_out);
   trace::DigestEntry same = two_of(kFloatCode);
   same.header.flags = trace::kDigestIsSame;
@@ -733,6 +737,7 @@ TEST_CASE("digests are read as they were written, and what cannot be is left out
   CHECK(process.damaged.empty());
   REQUIRE(process.calls.size() == 1);
   CHECK(process.calls[0].op == "aten::mul");
+  CHECK(process.calls[0].step == 3);
   CHECK(process.calls[0].results == std::vector<uint32_t>{1});
   REQUIRE(process.digests.size() == 1);
   CHECK(process.digests[0].places == std::vector<double>{1, 2});

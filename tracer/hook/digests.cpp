@@ -84,6 +84,7 @@ struct Page {
   std::mutex mutex;
   char* at = nullptr;
   size_t left_bytes = 0;
+  uint32_t step = 0;
   uint32_t last_id = 0;  // of a digest
 };
 
@@ -294,27 +295,38 @@ bool has_digest_room() {
   return used < trace::kMostDigestFileBytes;
 }
 
+// Null: the file has no room.
+char* new_page(size_t room, uint32_t step) {
+  if (!has_digest_room()) return nullptr;
+  auto* record = tracer.file.reserve<trace::DigestPageRecord>(trace::RecordKind::kDigestPage, room);
+  if (!record) return nullptr;
+  record->room_bytes = static_cast<uint32_t>(room);
+  record->first_id = digests->page.last_id + 1;
+  record->step = step;
+  tracer.file.commit(record->header);
+  return reinterpret_cast<char*>(record + 1);
+}
+
 // Its header is filled in, the rest is 0. Null: the file has no room. `id`: of a digest.
 template <typename Entry>
-Entry* new_entry(uint8_t what, uint8_t flags, size_t bytes_behind, uint32_t* id = nullptr) {
+Entry* new_entry(uint8_t what, uint8_t flags, size_t bytes_behind, uint32_t step,
+                 uint32_t* id = nullptr) {
   const size_t size = (sizeof(Entry) + bytes_behind + 3) / 4 * 4;
   Page& page = digests->page;
   const std::lock_guard<std::mutex> lock(page.mutex);
-  if (size > page.left_bytes) {
-    if (!has_digest_room()) return nullptr;
-    const size_t room = std::max<size_t>(trace::kDigestPageBytes, (size + 7) / 8 * 8);
-    auto* record =
-        tracer.file.reserve<trace::DigestPageRecord>(trace::RecordKind::kDigestPage, room);
-    if (!record) return nullptr;
-    record->room_bytes = static_cast<uint32_t>(room);
-    record->first_id = page.last_id + 1;
-    tracer.file.commit(record->header);
-    page.at = reinterpret_cast<char*>(record + 1);
-    page.left_bytes = room;
+  Entry* entry = nullptr;
+  if (size > trace::kDigestPageBytes / 4) {  // a call: no digest, whose id its page gives
+    entry = reinterpret_cast<Entry*>(new_page((size + 7) / 8 * 8, step));
+  } else {
+    if (size > page.left_bytes || step != page.step) {
+      page.at = new_page(trace::kDigestPageBytes, step);
+      page.left_bytes = page.at ? trace::kDigestPageBytes : 0;
+      page.step = step;
+    }
+    entry = reinterpret_cast<Entry*>(page.at);
+    if (entry) page.at += size, page.left_bytes -= size;
   }
-  auto* entry = reinterpret_cast<Entry*>(page.at);
-  page.at += size;
-  page.left_bytes -= size;
+  if (!entry) return nullptr;
   if (id) *id = ++page.last_id;
   entry->header.what = what;
   entry->header.flags = flags;
@@ -335,9 +347,8 @@ char* put(char* to, const T& value) {
 }
 
 template <typename Number>
-char* put_numbers(char* to, const DigestSums& sums, uint64_t count) {
+char* put_numbers(char* to, const DigestSums& sums) {
   const double finite = static_cast<double>(std::max<uint64_t>(sums.finite, 1));
-  to = put(to, static_cast<uint32_t>(std::min<uint64_t>(count - sums.finite, ~uint32_t{0})));
   to = put(to, static_cast<Number>(std::sqrt(sums.squares / finite)));
   to = put(to, static_cast<Number>(sums.sum / finite));
   return put(to, static_cast<Number>(sums.largest));
@@ -347,8 +358,10 @@ char* put_numbers(char* to, const DigestSums& sums, uint64_t count) {
 void fill_digest(trace::DigestEntry* entry, char* to, uint64_t count, const DigestSums& sums,
                  const double* places) {
   const bool is_wide = (entry->header.flags & trace::kDigestIsWide) != 0;
+  if ((entry->header.flags & trace::kDigestHasNotFinite) != 0)
+    to = put(to, static_cast<uint32_t>(std::min<uint64_t>(count - sums.finite, ~uint32_t{0})));
   if (count > trace::kDigestPlaces)
-    to = is_wide ? put_numbers<double>(to, sums, count) : put_numbers<float>(to, sums, count);
+    to = is_wide ? put_numbers<double>(to, sums) : put_numbers<float>(to, sums);
   with_type(entry->header.what, [&](auto number) {
     using Number = decltype(number);
     using Stored = std::conditional_t<std::is_same_v<Number, int64_t>, double, Number>;
@@ -358,9 +371,13 @@ void fill_digest(trace::DigestEntry* entry, char* to, uint64_t count, const Dige
   commit(entry->header);
 }
 
-struct Named {
-  uint32_t parameter = 0, cut = 0;
+// What is known of a tensor before it is looked at.
+struct Owned {
+  uint32_t parameter = 0;  // its name, or that of the weight whose gradient it is
+  uint32_t cut = 0;
   bool is_gradient = false;
+  const FlatPartIds* part = nullptr;  // of a flat tensor, whose parts need not have a name
+  bool is_weight = false;             // it is given as one
 };
 
 size_t bytes_behind(const c10::TensorImpl* impl, uint8_t flags) {
@@ -369,48 +386,53 @@ size_t bytes_behind(const c10::TensorImpl* impl, uint8_t flags) {
                       ((flags & trace::kDigestIsHuge) != 0 ? sizeof(uint32_t) : 0);
   if ((flags & trace::kDigestIsSame) != 0) return name + base + sizeof(uint32_t);
   const size_t number = (flags & trace::kDigestIsWide) != 0 ? sizeof(double) : sizeof(float);
-  const bool has_numbers = impl->numel() > trace::kDigestPlaces;
-  return name + base + (has_numbers ? sizeof(uint32_t) + 3 * number : 0) +
-         place_count(impl->numel()) * impl->dtype().itemsize();
+  const size_t not_finite = (flags & trace::kDigestHasNotFinite) != 0 ? sizeof(uint32_t) : 0;
+  const size_t numbers = impl->numel() > trace::kDigestPlaces ? 3 * number : 0;
+  return name + base + not_finite + numbers + place_count(impl->numel()) * impl->dtype().itemsize();
 }
 
 // `same`: the digest of the same elements in the same order; 0: none.
-uint32_t write_digest(const c10::TensorImpl* impl, const KnownDigest& known, const Named& named,
+uint32_t write_digest(const c10::TensorImpl* impl, const KnownDigest& known, const Owned& owned,
                       uint32_t same) {
   const uint8_t dtype = dtype_of(impl);
-  uint8_t flags = named.is_gradient ? trace::kDigestIsGradient : 0;
-  if (named.parameter != 0 || named.cut != 0) flags |= trace::kDigestHasName;
+  uint8_t flags = owned.is_gradient ? trace::kDigestIsGradient : 0;
+  if (owned.parameter != 0 || owned.cut != 0) flags |= trace::kDigestHasName;
   if (known.base != 0) flags |= trace::kDigestHasBase;
   if (same != 0) flags |= trace::kDigestIsSame;
   // The parts of a whole are summed up again.
-  if (is_wide(dtype) || named.cut != 0) flags |= trace::kDigestIsWide;
+  if (is_wide(dtype) || owned.cut != 0) flags |= trace::kDigestIsWide;
   const auto count = static_cast<uint64_t>(impl->numel());
   const auto upper = static_cast<uint32_t>(count >> 32);
   if (upper != 0) flags |= trace::kDigestIsHuge;
+  const bool on_gpu = impl->device().is_cuda() && count > 0;
+  DigestSums sums;
+  if (same == 0 && !on_gpu)
+    with_type(dtype, [&](auto number) { sums = sums_of<decltype(number)>(impl); });
+  // How many are not finite on a GPU is not known yet.
+  if (same == 0 && count > trace::kDigestPlaces && (on_gpu || sums.finite < count))
+    flags |= trace::kDigestHasNotFinite;
   uint32_t id = 0;
-  auto* entry = new_entry<trace::DigestEntry>(dtype, flags, bytes_behind(impl, flags), &id);
+  auto* entry = new_entry<trace::DigestEntry>(dtype, flags, bytes_behind(impl, flags),
+                                              digested_call->step, &id);
   if (!entry) return 0;
   entry->shape = known.shape;
   entry->count = static_cast<uint32_t>(count);
   char* to = reinterpret_cast<char*>(entry + 1);
   if (upper != 0) to = put(to, upper);
   if ((flags & trace::kDigestHasName) != 0)
-    to = put(to, trace::DigestName{named.parameter, named.cut});
+    to = put(to, trace::DigestName{owned.parameter, owned.cut});
   if (known.base != 0) to = put(to, known.base);
   if (same != 0) {
     put(to, same);
     commit(entry->header);
     return id;
   }
-  const int places = place_count(impl->numel());
-  if (impl->device().is_cuda() && places > 0) {
+  if (on_gpu) {
     const auto look = [entry, to, count](const DigestSums& sums, const double* elements) {
       fill_digest(entry, to, count, sums, elements);
     };
-    return digest_on_gpu(impl, places, look) ? id : 0;
+    return digest_on_gpu(impl, place_count(impl->numel()), look) ? id : 0;
   }
-  DigestSums sums;
-  with_type(dtype, [&](auto number) { sums = sums_of<decltype(number)>(impl); });
   fill_digest(entry, to, count, sums, known.places.data());
   return id;
 }
@@ -492,15 +514,6 @@ uint32_t cut_of_view(const c10::TensorImpl* impl) {
   if (!digested_call->is_optimizer || !is_plain(impl) || !is_leaf(impl)) return 0;
   return intern(python::flat_cut(impl));
 }
-
-// What is known of a tensor before it is looked at.
-struct Owned {
-  uint32_t parameter = 0;  // its name, or that of the weight whose gradient it is
-  uint32_t cut = 0;
-  bool is_gradient = false;
-  const FlatPartIds* part = nullptr;  // of a flat tensor, whose parts need not have a name
-  bool is_weight = false;             // it is given as one
-};
 
 // The id of its digest: of one that was written, if nothing has changed since.
 uint32_t digest(const c10::TensorImpl* whole, const Owned& owned = {}) {
@@ -653,11 +666,10 @@ void write_call(uint32_t signature, uint32_t step, const std::vector<uint32_t>& 
     });
     if (first < all.size()) note_written(result.get(), all[first]);
   }
-  auto* entry =
-      new_entry<trace::DigestedCallEntry>(trace::kEntryIsCall, 0, all.size() * sizeof(uint32_t));
+  auto* entry = new_entry<trace::DigestedCallEntry>(trace::kEntryIsCall, 0,
+                                                    all.size() * sizeof(uint32_t), step);
   if (!entry) return;
   entry->signature = signature;
-  entry->step = step;
   entry->operand_count = static_cast<uint16_t>(operands.size());
   entry->result_count = static_cast<uint16_t>(all.size() - operands.size());
   std::memcpy(entry + 1, all.data(), all.size() * sizeof(uint32_t));
