@@ -10,6 +10,7 @@
 #include <csignal>
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <thread>
 
 #include "cli/command.h"
@@ -24,6 +25,7 @@
 #include "platform/overlay.h"
 #include "platform/progress.h"
 #include "platform/temporary_folder.h"
+#include "platform/terminal.h"
 #include "reports/judging/lock_diff.h"
 #include "reports/judging/recorded_run.h"
 #include "trace/run_folder.h"
@@ -64,20 +66,28 @@ static Side read_side(const std::string& path) {
   return side;
 }
 
-static bool has_values(const std::string& path) {
+// None: it is a lockfile, or reading all of it says what is wrong.
+static std::optional<bool> has_values(const std::string& path) {
   try {
     const std::vector<std::string> files = trace_files(path);
     return std::any_of(files.begin(), files.end(), [](const std::string& file) {
       return read_trace_header(file).flags & trace::kFlagValues;
     });
   } catch (const InputError&) {
-    return false;  // reading all of it says why
+    return std::nullopt;
   }
 }
 
 static bool compares_values(const DiffCommand& command) {
   if (command.values || command.bisect || command.format == "html") return true;
-  return !command.dtypes && has_values(command.before) && has_values(command.after);
+  if (command.dtypes) return false;
+  const std::optional<bool> before = has_values(command.before), after = has_values(command.after);
+  if (before && after && *before != *after)
+    say(
+        fmt::format("{}: no digests of values, so that dtypes alone are compared; record it with "
+                    "--values",
+                    *before ? command.after : command.before));
+  return before.value_or(false) && after.value_or(false);
 }
 
 // Ends a process of a run once its optimizer has done that step: the op calls up to there were

@@ -137,7 +137,28 @@ class Comparer {
           fmt::format("{} and {} have no step in common that was digested; record both "
                       "with the same --values=STEPS",
                       out_.file_a, out_.file_b));
-    if (a != b) out_.notes.push_back("one run has digests of steps that the other has none of");
+    note_missing(a, b, out_.file_b);
+    note_missing(b, a, out_.file_a);
+  }
+
+  void note_missing(const std::set<uint32_t>& steps, const std::set<uint32_t>& others,
+                    const std::string& file) {
+    std::vector<uint32_t> missing;
+    std::set_difference(steps.begin(), steps.end(), others.begin(), others.end(),
+                        std::back_inserter(missing));
+    if (missing.empty()) return;
+    out_.notes.push_back(
+        fmt::format("{} has no digests of {}{}, which the other run has", file,
+                    missing.size() == 1 ? "step " : "steps from ", missing.front(),
+                    missing.size() == 1 ? "" : fmt::format(" to {}", missing.back())));
+  }
+
+  void note_random(const DigestedCall& call) {
+    Inputs& inputs = out_.inputs;
+    if (!inputs.random.empty()) return;
+    inputs.random = call.op;
+    inputs.random_site = call.site;
+    inputs.random_step = call.step;
   }
 
   bool is_compared(const Side& side, size_t call) const {
@@ -285,7 +306,7 @@ class Comparer {
     bool is_judged = true, adds = false;
     for (size_t k = 0; k < a.results.size(); ++k) {
       if (a.results[k] == 0 || b.results[k] == 0) {
-        ++out_.left_out;
+        out_.left_out += a.results[k] != b.results[k];  // else it may be none: no bias is trained
         continue;
       }
       const Digest& result_a = a_.digest(a.results[k]);
@@ -304,7 +325,7 @@ class Comparer {
     }
     result_distance_[i] = worst;
     if (adds && is_random(a.op)) {
-      if (out_.inputs.random.empty()) out_.inputs.random = a.op, out_.inputs.random_site = a.site;
+      note_random(a);
       return;
     }
     if ((!is_judged && !adds) || (adds && !knows_operands)) {

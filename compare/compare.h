@@ -62,6 +62,7 @@ struct Inputs {
   bool is_table = false;  // later steps are given it as well: no data, but what the model made
   std::string random;     // an op that drew other numbers; ""
   Site random_site;
+  uint32_t random_step = 0;
 
   bool agree() const { return weights_apart + tensors_apart == 0 && random.empty(); }
 };

@@ -109,7 +109,7 @@ std::string inputs_text(const Inputs& inputs) {
             : "set the seed, and shuffle=False or the sampler's generator");
   if (!inputs.random.empty())
     text += fmt::format("random numbers differ: {}, {}; set the seed before it, or dropout to 0\n",
-                        printable(inputs.random), where(inputs.random_site, 0));
+                        printable(inputs.random), where(inputs.random_site, inputs.random_step));
   if (!text.empty()) return text;
   if (inputs.weights_rounded > 0)
     text =
@@ -266,7 +266,8 @@ std::string to_text(const Comparison& comparison, const std::string& name_a,
         "{} step {}: {}{}\n", words_of(named.kind), named.step, counted(named.count, "tensor"),
         named.distance == 0
             ? ", all equal"
-            : fmt::format(", at most {}: {}", apart(named.distance), printable(named.worst)));
+            : fmt::format(", {}{}: {}", std::isinf(named.distance) ? "" : "at most ",
+                          apart(named.distance), printable(named.worst)));
   text +=
       fmt::format("{} agree as far as their dtypes round", counted(comparison.agree, "op call"));
   if (comparison.not_judged > 0)

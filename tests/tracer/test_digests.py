@@ -79,6 +79,8 @@ class Planted(Digests):
         place = self.first("nan")
         self.assertEqual(place["distance"], "infinity")
         self.assertIn("net.blocks.1", place["module"])
+        text = tool("diff", self.run_of("plain").run.folder, self.run_of("nan").run.folder).stdout.decode()
+        self.assertIn(" tensors, not finite in one run alone: ", text)
 
     def test_changed_reduction(self):
         place = self.first("sum")
@@ -100,7 +102,7 @@ class Planted(Digests):
 class NearMisses(Digests):
     def test_the_same_run(self):
         result = self.assert_only_rounding("plain")
-        self.assertEqual((result["rounding"], result["op_calls"]["not_judged"]), ([], 0))
+        self.assertEqual((result["rounding"], result["op_calls"]["not_judged"], result["without_digest"]), ([], 0, 0))
         self.assertEqual({named["distance"] for named in result["named"]}, {0})
         self.assertEqual([(named["of"], named["count"]) for named in result["named"]],
                          [("weights", 24), ("gradients", 24), ("states", 48)] * 2)
@@ -123,7 +125,10 @@ class NearMisses(Digests):
         self.assertEqual([(named["count"], named["distance"]) for named in states], [(48, 0)] * 2)
 
     def test_a_run_that_stops(self):
-        self.assertEqual(self.assert_only_rounding("stops")["steps"], [1, 2])
+        result = self.assert_only_rounding("stops")
+        self.assertEqual(result["steps"], [1, 2])
+        [note] = result["notes"]
+        self.assertRegex(note, r"has no digests of steps? .*which the other run has")
 
 
 class OtherInputs(Digests):
@@ -150,7 +155,11 @@ class NotComparable(Digests):
         plain, without = self.run_of("plain").run.folder, self.run_of("plain", None).run.folder
         self.assertIn(f"{without}: no digests of values; record it with --values",
                       self.refused("--values", plain, without))
-        self.assertEqual(tool("diff", plain, without).returncode, 0)  # of dtypes
+        done = tool("diff", plain, without)
+        self.assertEqual(done.returncode, 0)
+        self.assertIn(f"{without}: no digests of values, so that dtypes alone are compared", done.stderr.decode())
+        self.assertEqual(tool("diff", without, without).stderr, b"")
+        self.assertEqual(tool("diff", "--dtypes", plain, without).stderr, b"")
 
     def test_older_format(self):
         plain, old = self.run_of("plain").run.folder, self.folder / "old"

@@ -119,6 +119,7 @@ bool is_wanted(uint32_t step) {
   return digest_steps->empty() ? (step & (step - 1)) == 0 : digest_steps->contains(step);
 }
 
+// A list's tensors keep their places.
 template <typename Visit>
 void for_tensors(const c10::IValue& value, const Visit& visit) {
   if (value.isTensor()) return visit(value.unsafeToTensorImpl());
@@ -630,10 +631,12 @@ void digest_all(const Frame& frame, c10::ArrayRef<const c10::IValue> inputs) {
   if (collective_of(*frame.op) == Collective::kWaits) return;
   if (is_step) note_layouts(frame, inputs);
   for (const Argument& argument : frame.op->tensors) {
-    if (is_room(*frame.op, argument)) continue;
+    const c10::IValue& given = inputs[argument.index];
+    const bool is_none = given.isTensor() && !given.toTensor().defined();  // no weight, say
+    if (is_none || is_room(*frame.op, argument)) continue;
     const auto role = static_cast<Role>(argument.role);
     const bool is_weight = role == Role::kWeight || role == Role::kBias;
-    for_tensors(inputs[argument.index], [&](const c10::TensorImpl* impl) {
+    for_tensors(given, [&](const c10::TensorImpl* impl) {
       if (is_step) digest_gradient(impl);
       digest_with_parts(impl, digested_call->layouts, is_weight, [&](uint32_t id) {
         if (digested_call->operands.size() >= kMostTensors) return;
