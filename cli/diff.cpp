@@ -10,7 +10,6 @@
 #include <csignal>
 #include <filesystem>
 #include <memory>
-#include <optional>
 #include <thread>
 
 #include "cli/command.h"
@@ -66,28 +65,27 @@ static Side read_side(const std::string& path) {
   return side;
 }
 
-// None: it is a lockfile, or reading all of it says what is wrong.
-static std::optional<bool> has_values(const std::string& path) {
+static bool has_values(const std::string& path) {
   try {
     const std::vector<std::string> files = trace_files(path);
     return std::any_of(files.begin(), files.end(), [](const std::string& file) {
       return read_trace_header(file).flags & trace::kFlagValues;
     });
   } catch (const InputError&) {
-    return std::nullopt;
+    return false;  // reading all of it says why
   }
 }
 
 static bool compares_values(const DiffCommand& command) {
   if (command.values || command.bisect || command.format == "html") return true;
   if (command.dtypes) return false;
-  const std::optional<bool> before = has_values(command.before), after = has_values(command.after);
-  if (before && after && *before != *after)
+  const bool before = has_values(command.before), after = has_values(command.after);
+  if (before != after && names_a_run(before ? command.after : command.before))
     say(
         fmt::format("{}: no digests of values, so that dtypes alone are compared; record it with "
                     "--values",
-                    *before ? command.after : command.before));
-  return before.value_or(false) && after.value_or(false);
+                    before ? command.after : command.before));
+  return before && after;
 }
 
 // Ends a process of a run once its optimizer has done that step: the op calls up to there were
