@@ -197,7 +197,10 @@ Attempted Attempts::run_way(const Node& node, const Finding& goal, Node next, bo
     const bool was_error = is_refused_ || first_goal->severity == Severity::kError;
     add_run(merit, *trial, before, judge, was_error);
     merit.leaves_cause = Judge::leaves_cause(*first, *first_goal, next);
-    const std::string costs = cost_words(merit);
+    Merit beside = merit;  // the words of the verdict say what is left
+    beside.loses_steps = false;
+    beside.left = 0;
+    const std::string costs = cost_words(beside);
     if (!costs.empty()) judged.words += "; " + costs;
   }
   const bool is_proven = judged.verdict == Verdict::kProven;

@@ -37,6 +37,16 @@ bool are_twins(const Finding& one, const Finding& other) {
          one.site.line.function == other.site.line.function;
 }
 
+// It is odd as what an op of the candidate gives, which would have the dtype that is wanted.
+bool reads_cured(const Run& run, const Finding& other, const Candidate& candidate) {
+  const OpCall* call = run.call(other.call);
+  const Operand* odd = call == nullptr ? nullptr : call->operand(other.odd_operand);
+  return odd != nullptr && odd->origin != kNoOpCall &&
+         std::any_of(candidate.parts.begin(), candidate.parts.end(), [&](const Part& part) {
+           return part.second->kind == CureKind::kCastOperand && part.second->call == odd->origin;
+         });
+}
+
 void add_alike(const Node& node, const Finding& goal, const Cure& cure, Candidate& candidate) {
   const OpCall* own = node.run().call(goal.call);
   if (own == nullptr) return;
@@ -53,6 +63,7 @@ void add_alike(const Node& node, const Finding& goal, const Cure& cure, Candidat
     const OpCall* call = node.run().call(other.call);
     if (&other == &goal || call == nullptr) continue;
     if (odd_dtype(*call, other) != odd_dtype(*own, goal)) continue;
+    if (reads_cured(node.run(), other, candidate)) continue;
     const bool is_refused = is_refusal(node.run(), other) && acts_at_call(cure.kind) &&
                             (other.follows != goal.id || cure.kind == CureKind::kOpenAutocast);
     const auto find = [&](const auto& is_like) {

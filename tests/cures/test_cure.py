@@ -153,6 +153,21 @@ image = np.random.default_rng(0).integers(0, 256, (16, 16, 3), dtype=np.uint8)
 print(error(image, image[::-1]))
 print(brighter(image).mean(), as_picture(np.linspace(-0.2, 1.3, 64)).mean())
 """
+# The sum reads what the product gives; the last line's sum reads bytes of its own.
+BYTES = """\
+import torch
+
+torch.manual_seed(0)
+target, guess, other = (torch.randint(21, (64,), dtype=torch.uint8) for _ in range(3))
+
+
+def confusion(target, guess):
+    return (target * 21 + guess).long()
+
+
+print(torch.bincount(confusion(target, guess), minlength=441).sum().item())
+print((confusion(target, guess) // 21).sum().item(), (guess * 20 + (other + 250)).long().sum().item())
+"""
 # The cast of the input cures the first refusal; once the norms are Float, for their steps, nothing needs it.
 RAISED = """\
 import torch
@@ -481,6 +496,14 @@ class CureTest(unittest.TestCase):
         self.assertEqual(added, ["    image = image.astype(np.float64)", "    other = other.astype(np.float64)",
                                  "    return np.clip(image.astype(np.int32) + 60, 0, 255).astype(np.uint8)",
                                  "    return np.clip(values * 255, 0, 255).astype(np.uint8)"])
+
+    def test_bytes_that_are_cast_once_are_not_cast_again(self):
+        self.record("bytes", BYTES)
+        found = json.loads(self.cure("--json", "bytes/run", status=0).stdout)
+        self.assertEqual(found["verdict"], "proven", found)
+        added = "".join(line for line in found["patch"].splitlines() if line.startswith("+") and not line.startswith("+++"))
+        self.assertIn("    return (target.to(torch.int64) * 21 + guess).long()", added)
+        self.assertIn("(guess.to(torch.int64) * 20 + (other.to(torch.int64) + 250)).long()", added)
 
     def test_what_is_behind_the_first_crash_is_cured_on_top(self):
         self.record("causes", TWO_CAUSES)
