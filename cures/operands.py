@@ -56,12 +56,23 @@ def operand_in(site, nodes, call):
     if operation and is_left != is_right:
         first = is_left != (op.strip("_") == "rsub")
         chosen, beside = operation[:2] if first else reversed(operation[:2])
-        if not may_be_tensor(chosen):
-            return [beside]  # 1e-10 + x is add(x, 1e-10)
+        is_number = call.get("meets_number") and is_read_as_tensor(site, beside) and not is_read_as_tensor(site, chosen)
+        if is_number or not may_be_tensor(chosen):
+            return [beside]  # 1e-10 + x is add(x, 1e-10), and classes * x is mul(x, classes)
         sides = [one[0 if chosen is operation[0] else 1] for one in operations(site, head_nodes(site.statement), op)]
         alike = [side for side in sides if side is not chosen and is_name(side) and ast.dump(side) == ast.dump(chosen)]
         return [chosen, *alike]  # (x * cos * scale) + (y * sin * scale)
     return in_subscript(site, nodes, op.strip("_"), operand) or variable_read(nodes, op, operand)
+
+
+def is_read_as_tensor(site, node):
+    """No literal, and no bare name but one of which the function reads an attribute or an element, or that is one."""
+    def says(n):
+        if isinstance(n, ast.Assign):
+            return isinstance(n.value, ast.Subscript) and any(dotted(target) == node.id for target in n.targets)
+        return isinstance(n, (ast.Attribute, ast.Subscript)) and isinstance(n.value, ast.Name) and n.value.id == node.id
+    is_name_alone = isinstance(node, ast.Name)
+    return may_be_tensor(node) and (not is_name_alone or any(map(says, ast.walk(site.scope_of(site.statement)))))
 
 
 def raised_here(site, op):

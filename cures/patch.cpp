@@ -110,8 +110,14 @@ static Json calls_of(const Run& run, const OpCall& call, const std::string& oper
       if (one.role != Role::kOut && is_new) arguments.push_back(argument);
     }
     const bool is_python = ops::is_python(at->op);
-    calls.push_back(
-        {{"op", is_python ? at->op : at->short_op()}, {"operand", name}, {"arguments", arguments}});
+    const bool meets_number =
+        std::any_of(at->operands.begin(), at->operands.end(),
+                    [](const Operand& one) { return one.is_wrapped_number; }) ||
+        at->scalar("other") != nullptr;
+    calls.push_back({{"op", is_python ? at->op : at->short_op()},
+                     {"operand", name},
+                     {"arguments", arguments},
+                     {"meets_number", meets_number}});
     at = its == nullptr ? nullptr : run.call(at->parent);
     its = at == nullptr ? nullptr : same_in(*at, its);
     if (its == nullptr) break;

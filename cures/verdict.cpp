@@ -293,6 +293,20 @@ const Finding* Judge::left_of(const Node& node, const Finding& goal, const Node&
   return left == findings.end() ? nullptr : &*left;
 }
 
+// Another finding of the goal's line and rule that the change left as it was: the line is still
+// wrong.
+static const Finding* left_beside(const Node& node, const Finding& goal, const Trial& trial) {
+  const auto is_beside = [&](const Finding& before, const Finding& finding) {
+    return &before != &goal && before.rule == goal.rule && before.site.line == goal.site.line &&
+           name_of(before) == name_of(finding) &&
+           before.site.line.function == finding.site.line.function;
+  };
+  for (const Finding& finding : trial.findings)
+    for (const Finding& before : node.trial->findings)
+      if (finding.severity >= Severity::kWarning && is_beside(before, finding)) return &finding;
+  return nullptr;
+}
+
 // What the finding is about, by the function: its lines may have moved.
 static bool has_run_again(const Run& run, const Finding& goal, const Run& next) {
   const OpCall* before = run.call(goal.call);
@@ -377,6 +391,8 @@ Judgement Judge::judge(const Node& node, const Finding& goal, const Node& next, 
     return {Verdict::kRefuted, Reason::kStill,
             fmt::format("{} promotes it to {} all the same: {}", again->op,
                         dtype_name(*again->result_dtype()), described(goal))};
+  if (const Finding* beside = left_beside(node, goal, trial))
+    return {Verdict::kCures, Reason::kFurther, "then " + described(*beside)};
   std::string compared;
   if (auto differs = judge_numbers(trial, compared)) return *std::move(differs);
   return {Verdict::kProven, Reason::kEnd,

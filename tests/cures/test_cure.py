@@ -161,12 +161,13 @@ torch.manual_seed(0)
 target, guess, other = (torch.randint(21, (64,), dtype=torch.uint8) for _ in range(3))
 
 
-def confusion(target, guess):
-    return (target * 21 + guess).long()
+def confusion(target, guess, classes):
+    known = target[guess >= 0]
+    return (classes * known + guess).long()
 
 
-print(torch.bincount(confusion(target, guess), minlength=441).sum().item())
-print((confusion(target, guess) // 21).sum().item(), (guess * 20 + (other + 250)).long().sum().item())
+print(torch.bincount(confusion(target, guess, 21), minlength=441).sum().item())
+print((confusion(target, guess, 21) // 21).sum().item(), (guess * 20 + (other + 250)).long().sum().item())
 """
 # The cast of the input cures the first refusal; once the norms are Float, for their steps, nothing needs it.
 RAISED = """\
@@ -502,7 +503,7 @@ class CureTest(unittest.TestCase):
         found = json.loads(self.cure("--json", "bytes/run", status=0).stdout)
         self.assertEqual(found["verdict"], "proven", found)
         added = "".join(line for line in found["patch"].splitlines() if line.startswith("+") and not line.startswith("+++"))
-        self.assertIn("    return (target.to(torch.int64) * 21 + guess).long()", added)
+        self.assertIn("    return (classes * known.to(torch.int64) + guess).long()", added)
         self.assertIn("(guess.to(torch.int64) * 20 + (other.to(torch.int64) + 250)).long()", added)
 
     def test_what_is_behind_the_first_crash_is_cured_on_top(self):

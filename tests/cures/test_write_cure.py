@@ -76,6 +76,16 @@ class WriteCureTest(unittest.TestCase):
         self.check("q.index_add_(0, i, k)", "q.index_add_(0, i, k.to(torch.float32))", op="index_add_", operand="source",
                    arguments=["self", "index", "source"])
 
+    def test_a_number_on_the_left(self):
+        text = "import torch\ndef index(all, guess, classes, keep):\n    truth = all[keep]\n    return {}\n"
+        def written(line, meets_number=True):
+            calls = [{"op": "mul", "operand": "self", "arguments": ["self", "other"], "meets_number": meets_number}]
+            return self.ways(text.format(line), 4, "cast operand", op="mul", operand="self", dtype="int64", before="uint8", calls=calls)[0]
+        self.assertEqual(written("classes * truth + guess"), text.format("classes * truth.to(torch.int64) + guess"))
+        self.assertEqual(written("truth * classes + guess"), text.format("truth.to(torch.int64) * classes + guess"))
+        self.assertEqual(written("guess * 21"), text.format("guess.to(torch.int64) * 21"))
+        self.assertEqual(written("classes * truth + guess", meets_number=False), text.format("classes.to(torch.int64) * truth + guess"))
+
     def test_a_sum_held_at_the_lowest_number(self):
         how = dict(op="add", operand="held at lowest", arguments=["self", "other"], dtype="float16")
         held = "(w + masks[0]).clamp(min=torch.finfo(w.dtype).min)"
