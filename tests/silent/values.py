@@ -100,6 +100,34 @@ def average_that_is_written_back():
     return average.float().mean()
 
 
+@case("lost-increment")
+def average_whose_decay_grows():
+    """The first steps take half of each new value and move; in the end BFloat16 takes nothing of 0.001."""
+    weight = torch.nn.Parameter(torch.ones(64))
+    optimizer = torch.optim.SGD([weight], lr=0.01)
+    average = torch.ones(64, dtype=in_mode(torch.bfloat16, torch.float32))
+    for step in range(900):
+        (-weight).sum().backward()
+        optimizer.step()
+        optimizer.zero_grad()
+        decay = min(0.999, step / (step + 1))
+        with torch.no_grad():
+            average.mul_(decay).add_(weight.to(average.dtype), alpha=1 - decay)
+    return average.float().mean()
+
+
+@case(None)
+def factor_that_grows():
+    """What is scaled is no average: nothing of the factor's small part is lost for good."""
+    optimizer = torch.optim.SGD([weight := torch.nn.Parameter(torch.ones(64))], lr=0.001)
+    for step in range(300):
+        weight.sum().backward()
+        optimizer.step()
+        optimizer.zero_grad()
+        scaled = torch.ones(64, dtype=in_mode(torch.bfloat16, torch.float32)).mul_(step / (step + 1))
+    return scaled.float().mean()
+
+
 @case("far-from-float")
 def likelihood_of_far_points():
     """A density as narrow as 0.01: the logarithm at 4 is -80000, and Half ends at 65504."""

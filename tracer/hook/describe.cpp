@@ -207,6 +207,20 @@ double number_in(const c10::TensorImpl* impl) {
              : static_cast<double>(*static_cast<const int64_t*>(data_of(impl)));
 }
 
+}  // namespace
+
+c10::optional<double> number_beside(const OpInfo& op, c10::ArrayRef<const c10::IValue> inputs) {
+  for (const Argument& argument : op.tensors)
+    if (const c10::TensorImpl* impl = tensor_in(inputs[argument.index]); is_number(impl))
+      return number_in(impl);
+  for (const Argument& argument : op.numbers)
+    if (argument.is_scalar && (inputs[argument.index].isDouble() || inputs[argument.index].isInt()))
+      return inputs[argument.index].toScalar().to<double>();
+  return c10::nullopt;
+}
+
+namespace {
+
 ScalarList describe_scalars(const OpInfo& op, c10::ArrayRef<const c10::IValue> inputs) {
   ScalarList out;
   const auto add = [&](const Argument& argument, double value, bool is_dtype) {

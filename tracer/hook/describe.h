@@ -57,6 +57,9 @@ inline uint8_t dtype_of(const c10::TensorImpl* impl) {
                                               : static_cast<uint8_t>(scalar);
 }
 
+// The number that an op on tensors is given: a Scalar, or a tensor that Python's number became.
+c10::optional<double> number_beside(const OpInfo& op, c10::ArrayRef<const c10::IValue> inputs);
+
 // A tensor whose sizes, device and data can be read without anything of a subclass being called.
 bool is_plain(const c10::TensorImpl* impl);
 const void* data_of(const c10::TensorImpl* plain);

@@ -133,6 +133,14 @@ bool adds(const OpInfo& op) {
          (op.name == "aten::add" || op.name == "aten::add_");
 }
 
+bool is_mul_or_lerp(const OpInfo& op) {
+  constexpr std::string_view kNames[] = {"aten::mul",           "aten::mul_",
+                                         "aten::lerp",          "aten::lerp_",
+                                         "aten::_foreach_mul_", "aten::_foreach_lerp_"};
+  return std::find(std::begin(kNames), std::end(kNames), op.name) != std::end(kNames) &&
+         op.overload.find("out") == std::string::npos;
+}
+
 const OpInfo* learn(const c10::FunctionSchema* schema, const char* text) {
   OpInfo* op = make_op();  // lives as long as the process
   op->text = text;
@@ -162,7 +170,8 @@ const OpInfo* learn(const c10::FunctionSchema* schema, const char* text) {
   op->reads_results = op->converts || op->reduces;
   op->reads_number = op->name == "aten::_local_scalar_dense" && op->tensors.size() == 1;
   op->updates_scale = op->name == "aten::_amp_update_scale_";
-  op->is_keyed_further = op->converts || op->group_argument >= 0;
+  op->takes_share = is_mul_or_lerp(*op);
+  op->is_keyed_further = op->converts || op->takes_share || op->group_argument >= 0;
   op->may_call_anything = op->name.rfind("aten::", 0) != 0;
   op->makes_garbage = (facts & ops::kUninitialized) != 0;
   op->is_loss = (facts & ops::kLoss) != 0;

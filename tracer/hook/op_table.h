@@ -56,7 +56,8 @@ struct alignas(64) OpInfo {
   bool is_loss = false;            // what it gives behind the loss has infinities by design
   bool reads_number = false;       // item(), bool(): what the program reads is looked at
   bool updates_scale = false;      // of a GradScaler, once a step
-  bool is_keyed_further = false;   // a cast, or a collective with a process group: mix_further()
+  bool takes_share = false;        // mul and lerp: by how much an average follows may be a number
+  bool is_keyed_further = false;   // one of these, a cast, a collective: mix_further()
   bool may_return_first = false;   // a result in the first tensor's storage is no new tensor
   uint16_t argument_count = 0;
   uint16_t result_room = 0;

@@ -8,6 +8,7 @@
 // nested allocations, most of all events, are dropped before any of that.
 #include "tracer/hook/recorder.h"
 
+#include <cmath>
 #include <cstring>
 #include <exception>
 #include <utility>
@@ -49,9 +50,22 @@ uint64_t mix_source(uint64_t h, const OpInfo& op, c10::ArrayRef<const c10::IValu
   return is_plain(source) ? mix(h, uint64_t(source->dim()) << 1 | is_leaf(source)) : h;
 }
 
+// What an average in 16 bits keeps, or takes of a new value, by powers of two: many begin with a
+// small share that grows, and the first one tells nothing of the rest.
+uint64_t mix_share(uint64_t h, const OpInfo& op, c10::ArrayRef<const c10::IValue> inputs) {
+  const c10::TensorImpl* average = plain_tensor_in(inputs[op.tensors.front().index]);
+  if (!average || !is_of_16_bits(dtype_of(average))) return h;
+  const auto number = number_beside(op, inputs);
+  if (!number) return h;
+  const double share = std::fabs(*number);
+  if (!(share > 0 && share < 1)) return mix(h, 1);
+  return mix(h, share < 0.5 ? 128 + std::ilogb(share) : 256 + std::ilogb(1 - share));
+}
+
 // One line may reduce over one process group after the other.
 uint64_t mix_further(uint64_t h, const OpInfo& op, c10::ArrayRef<const c10::IValue> inputs) {
   if (op.converts) return mix_source(h, op, inputs);
+  if (op.takes_share) return mix_share(h, op, inputs);
   const c10::IValue& group = inputs[op.group_argument];
   if (group.isString()) return mix(h, fnv1a(group.toStringRef()));
   return mix(h, reinterpret_cast<uint64_t>(process_group_in(group)));
