@@ -192,6 +192,14 @@ void check_average(const RunIndex& index, const OpCall& call, const Operand& ave
   const Dtype dtype = *average.dtypes.single();
   const auto part = part_added(index, call);
   if (!stands_still(dtype, part, is_parameter(average) && !average.parameter.empty())) return;
+  // A share that grows from step to step: the last one is told.
+  const auto is_later = [&](const OpCall& other) {
+    return other.process == call.process && other.op == call.op &&
+           other.site.line == call.site.line && other.last_step > call.last_step &&
+           part_added(index, other).value_or(1) < *part;
+  };
+  const auto& calls = index.judged_calls();
+  if (std::any_of(calls.begin(), calls.end(), is_later)) return;
   const std::string message = fmt::format("a moving average in {} takes {:.3g} of each new value",
                                           dtype_name(dtype), *part);
   out.add(call, message, [&] {
@@ -261,10 +269,23 @@ uint64_t made_at_line(const RunIndex& index, const OpCall& maker) {
   return count;
 }
 
+// "average.mul_(0.999).add_(…)": each step keeps a part of it.
+bool is_scaled_too(const RunIndex& index, const OpCall& maker, const OpCall& call) {
+  const auto consumers = index.consumers(maker);
+  const auto scales = [&](OpCallId id) {
+    const OpCall& other = index.run().calls[id - 1];
+    return ops::parse_op_name(other.op).base == "mul" && !other.operands.empty() &&
+           other.operands.front().is_written && other.operands.front().origin == maker.id &&
+           other.site.line.function == call.site.line.function && part_added(index, other);
+  };
+  return std::any_of(consumers.begin(), consumers.end(), scales);
+}
+
 void check_sum(const RunIndex& index, const OpCall& call, const Operand& sum, Findings& out) {
   if (ops::parse_op_name(call.op).base != "add" || part_added(index, call)) return;
   const Dtype dtype = *sum.dtypes.single();
   const OpCall& maker = *index.run().call(sum.origin);
+  if (is_scaled_too(index, maker, call)) return;  // an average
   const uint64_t many = uint64_t{1} << digits_of(dtype);
   const uint64_t terms = call.count <= many
                              ? call.count
