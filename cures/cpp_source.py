@@ -286,22 +286,35 @@ def cast_result(text, cure):
     if op in ("_to_copy", "to"):
         return cast_instead(text, cure)
     found = text.calls(cure["line"], lambda one: is_op_called(op, one.path(), cure["names"]))
-    if len(found) != 1:
+    if len({text.data[one.opening:one.end] for one in found}) != 1:
         raise Unplaced(f"the line has {'several calls' if found else 'no call'} of {op}")
-    call = found[0]
-    relative, names, constant = names_of_dtype(text, cure, call.name, call)
+    relative, names, constant = names_of_dtype(text, cure, found[0].name, found[0])
     if op not in FACTORIES:
-        return [[text.replaced(call.end + 1, call.end + 1, f".to({dtype})")] for dtype in [*relative, constant]]
-    if not call.arguments or call.receiver():
+        return [[text.replaced(call.end + 1, call.end + 1, f".to({dtype})") for call in found] for dtype in [*relative, constant]]
+    if not found[0].arguments or found[0].receiver():
         raise Unplaced(f"{op} is no factory")
-    begin, end = call.arguments[-1]
-    last = text.data[begin:end]
-    if not OPTIONS.search(last):
-        return [[text.replaced(end, end, f", {way}")] for way in [*(f"{name}.options()" for name in names), constant]]
-    said = DTYPE.search(text.code, begin, end)
-    if said:
-        return [[text.replaced(said.start(), said.end(), dtype)] for dtype in [*relative, constant]]
-    return [[text.replaced(end, end, f".dtype({dtype})")] for dtype in [*relative, constant]]
+    last = [call.arguments[-1] for call in found]
+    bound = options_bound(text, *last[0])
+    if bound is None and not OPTIONS.search(text.data[slice(*last[0])]):
+        return [[text.replaced(end, end, f", {way}") for _, end in last] for way in [*(f"{name}.options()" for name in names), constant]]
+    last = [bound] if bound else last
+    beside = re.search(rb"\.device\(([\w.:>-]+?)(?:\.|->)device\(\)\)", text.code[slice(*last[0])])
+    dtypes = list(dict.fromkeys([*relative, *([f"{beside[1].decode()}.scalar_type()"] if beside else []), constant]))
+    said = [DTYPE.search(text.code, *one) for one in last]
+    if all(said):
+        return [[text.replaced(*one.span(), dtype) for one in said] for dtype in dtypes]
+    return [[text.replaced(end, end, f".dtype({dtype})") for _, end in last] for dtype in dtypes]
+
+
+def options_bound(text, begin, end):
+    """(begin, end) of what the function binds the name above, "auto options = torch::dtype(torch::kFloat);"; None where it is no name
+    of options that say a dtype."""
+    name = text.data[begin:end]
+    if not NAME.fullmatch(name):
+        return None
+    function = max(text.code.rfind(b"\n}", 0, begin), 0)
+    made = list(re.compile(rb"(?:\bauto|Options)&?\s+%s\s*=\s*([^;{}]+);" % re.escape(name)).finditer(text.code, function, begin))
+    return made[-1].span(1) if made and DTYPE.search(text.code, *made[-1].span(1)) else None
 
 
 def cast_instead(text, cure):

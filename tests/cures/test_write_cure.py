@@ -1053,6 +1053,15 @@ def main(args):
         found = self.in_cpp(local, 2, "cast result", op="zeros", operand="", arguments=(), use=use)
         self.assertEqual(found, [local.replace("{count}", "{count}, at::kBFloat16")])
 
+    def test_options_in_cpp_that_have_a_name(self):
+        text = ("  auto options = torch::TensorOptions().dtype(torch::kFloat).device(head->weight.device());\n"
+                "  return {torch::zeros({count, 4}, options), torch::zeros({count, 4}, options)};\n")
+        found = self.in_cpp(text, 3, "cast result", op="zeros", operand="", arguments=())
+        self.assertEqual(found, [text.replace("torch::kFloat", one) for one in ("head->weight.scalar_type()", "torch::kBFloat16")])
+        bare = text.replace(".dtype(torch::kFloat)", "")  # what the name stands for says none
+        found = self.in_cpp(bare, 3, "cast result", op="zeros", operand="", arguments=())
+        self.assertEqual(found, [bare.replace("4}, options)", "4}, options.dtype(torch::kBFloat16))")])
+
     def test_a_call_in_cpp_over_several_lines(self):
         text = "  auto grid = torch::full({3, count},\n      pad);\n  grid.add_(0.5);\n"
         found = self.in_cpp(text, 3, "cast result", op="full", operand="", arguments=())
