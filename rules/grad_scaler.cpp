@@ -79,8 +79,9 @@ double averaged_in_half(const OpCall& loss) {
       op == "mean" || (reduction != nullptr ? reduction->value == 1 : op.ends_with("_loss"));
   if (!is_mean || loss.operands.empty() || !loss.operands.front().has_shape) return 0;
   if (loss.operands.front().dtypes != DtypeSet(Dtype::kHalf)) return 0;
-  const bool is_of_classes = op.starts_with("nll_loss") && loss.operands.size() > 1;
-  return element_count(loss.operands[is_of_classes ? 1 : 0]);
+  const bool has_labels =
+      loss.operands.size() > 1 && loss.operands[1].dtypes.within(DtypeSet(Dtype::kLong));
+  return element_count(loss.operands[has_labels ? 1 : 0]);
 }
 
 void collect(const RunIndex& index, const OpCall& call, Training& training) {

@@ -55,7 +55,7 @@ namespace dtypecheck::trace {
 // 14: InexactRecord::rounded_at.
 // 15: Arrival::kProduct; DigestRecord::cut.
 // 16: DigestPageRecord, where there were DigestRecord and CallDigestsRecord.
-// 17: DigestPageRecord::step, where each call had it; kDigestHasNotFinite.
+// 17: DigestPageRecord::step, where each call had it; kDigestHasNotFinite; ThrowRecord::caller.
 constexpr uint32_t kTraceVersion = 17;
 
 constexpr char kMagic[8] = {'D', 'T', 'Y', 'P', 'E', 'T', 'R', 'C'};
@@ -294,8 +294,12 @@ struct ThrowRecord {
   uint32_t message;  // string
   uint32_t type;     // string: demangled C++ type or Python type name
   uint32_t step;
+  // Line id, as SiteRecord::caller: who called then. The site is that of the first call of its
+  // line, which another line may have made. 0: not known, or none.
+  uint32_t caller;
+  uint32_t reserved;
 };
-static_assert(sizeof(ThrowRecord) == 32, "");
+static_assert(sizeof(ThrowRecord) == 40, "");
 
 // Something about the program: key and value, as core/process_facts.inc has them. Later records of
 // a key win.

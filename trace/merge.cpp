@@ -106,6 +106,17 @@ class Names {
     return sites_.emplace(key, static_cast<uint32_t>(sites_.size() + 1)).first->second;
   }
 
+  uint32_t line(const SourceLine& line) {
+    if (line == SourceLine{}) return 0;
+    const Extent& extent = line.extent;
+    const uint64_t packed =
+        line.known() && extent.known()
+            ? pack_extent(extent.column, extent.end_column, extent.end_line - line.line)
+            : 0;
+    const LineKey key{string(line.file), string(line.function), line.line, packed};
+    return lines_.emplace(key, static_cast<uint32_t>(lines_.size() + 1)).first->second;
+  }
+
   const std::deque<std::string>& texts() const { return texts_; }
 
   template <typename Write>
@@ -131,17 +142,6 @@ class Names {
  private:
   using LineKey = std::tuple<uint32_t, uint32_t, int32_t, uint64_t>;             // as in LineRecord
   using SiteKey = std::tuple<uint32_t, uint32_t, uint32_t, uint32_t, uint32_t>;  // as in SiteRecord
-
-  uint32_t line(const SourceLine& line) {
-    if (line == SourceLine{}) return 0;
-    const Extent& extent = line.extent;
-    const uint64_t packed =
-        line.known() && extent.known()
-            ? pack_extent(extent.column, extent.end_column, extent.end_line - line.line)
-            : 0;
-    const LineKey key{string(line.file), string(line.function), line.line, packed};
-    return lines_.emplace(key, static_cast<uint32_t>(lines_.size() + 1)).first->second;
-  }
 
   template <typename Key>
   static std::map<uint32_t, Key> by_id(const std::map<Key, uint32_t>& ids) {
@@ -547,6 +547,7 @@ class TraceMerger::State::Input {
       if (signature == nullptr || signature->throws.size() == kMaxThrows) continue;
       record.message = string(record.message);
       record.type = string(record.type);
+      if (record.caller != 0) record.caller = all_.names_.line(sites_.line(record.caller));
       record.signature = signature->record.id;
       auto& throws = signature->throws;
       const bool is_known =

@@ -474,6 +474,7 @@ void SignatureReader::set_error(const Signature& signature, size_t index, OpCall
   call.error = strings_.text(record.message, "an error's message");
   call.error_type = strings_.text(record.type, "an error's type");
   if (call.outcome != Outcome::kThrew) return;
+  if (record.caller != 0) call.site.caller = sites_.line(record.caller);
   call.first_step = std::clamp(record.step, call.first_step, call.last_step);
   if (call.count == 1) call.last_step = call.first_step;
 }

@@ -50,10 +50,10 @@ class SiteTable {
             Damage& damage, Symbolizer* symbolizer);
   // Without a phase, which belongs to the op call. Empty for id 0.
   const Site& site(uint32_t id);
+  const SourceLine& line(uint32_t id);
 
  private:
   Site read_site(size_t offset);
-  const SourceLine& line(uint32_t id);
   SourceLine read_line(size_t offset);
   SourceLine read_address(const LineRecord& innermost);
   const SourceLine& resolve_once(uint64_t address);

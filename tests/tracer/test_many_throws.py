@@ -1,8 +1,8 @@
-"""A process may refuse thousands of calls: each signature keeps what was said of it."""
+"""A process may refuse thousands of calls: each signature keeps what was said of it, and who called."""
 
 import unittest
 
-from traced import TracedTest
+from traced import TracedTest, line_of
 
 
 class ManyThrows(TracedTest):
@@ -12,6 +12,11 @@ class ManyThrows(TracedTest):
         refused = done.run.calls(op="aten::mm", outcome="threw")
         self.assertEqual(len(refused), 3499)
         self.assertEqual([call for call in refused if "same dtype" not in (call["error"] or "")], [])
+
+    def test_the_line_that_called_when_it_was_refused(self):
+        run = self.traced("called_twice.py").run
+        lines = {call["outcome"]: call["caller"]["line"] for call in run.calls(op="aten::matmul")}
+        self.assertEqual(lines, {"returned": line_of("called_twice.py", "served"), "threw": line_of("called_twice.py", "refused")})
 
 
 if __name__ == "__main__":

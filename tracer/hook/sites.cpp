@@ -140,6 +140,13 @@ uint32_t write_refusal_site(const python::Site& site) {
   return write_python_site(site, write_line(site.line), native, 0);
 }
 
+uint32_t caller_here() {
+  python::FrameWalk walk;
+  python::Site site;
+  const bool is_known = tracer.python && python::walk(&walk) && python::resolve(walk, &site);
+  return is_known && site.caller.line ? write_line(site.caller) : 0;
+}
+
 uint32_t module_of_site(uint32_t id) {
   const std::lock_guard<std::mutex> lock(site_modules->mutex);
   return id == 0 || id > site_modules->of.size() ? 0 : site_modules->of[id - 1];

@@ -19,6 +19,10 @@ inline bool site_in_module(uint32_t site) { return (site & kSiteInModule) != 0; 
 // Hot when the site was seen before; else it is resolved and written down. 0 when nothing is known.
 uint32_t site_here(ThreadState* state, Expected* expected = nullptr);
 
+// The line that called the module or extension which this thread is in now, as a line's id; 0:
+// none.
+uint32_t caller_here();
+
 // Writes down where Python called what refused its arguments outside of every op; the inner line is
 // that of the extension, if one throws.
 uint32_t write_refusal_site(const python::Site& site);

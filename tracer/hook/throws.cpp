@@ -125,10 +125,11 @@ void record_throw(ThreadState* state, trace::SignatureRecord* record) {
   if (!state->has_message) return;  // a Python error that only passed through
   __atomic_fetch_add(&record->throws, 1, __ATOMIC_RELAXED);
   BusyScope busy(state);
-  write_throw(record, state->message, state->message_type);
+  write_throw(record, state->message, state->message_type, caller_here());
 }
 
-void write_throw(trace::SignatureRecord* record, const char* message, const char* type) {
+void write_throw(trace::SignatureRecord* record, const char* message, const char* type,
+                 uint32_t caller) {
   if (record->id == 0) return;  // of a file that was left since
   const uint64_t key = mix(reinterpret_cast<uint64_t>(record), fnv1a(message)) | 1;
   if (tracer.messages.find(key)) return;
@@ -143,6 +144,7 @@ void write_throw(trace::SignatureRecord* record, const char* message, const char
   written->message = text;
   written->type = type_text;
   written->step = tracer.current_step();
+  written->caller = caller;
   tracer.file.commit(written->header);
   tracer.messages.insert(key, 1);
   recorded.insert(key_of_message(message), 1);

@@ -17,7 +17,8 @@ void record_throw(ThreadState* state, trace::SignatureRecord* record);
 void on_uncaught(const python::Refusal& refusal);
 
 // Writes a ThrowRecord unless this signature threw with this message before.
-void write_throw(trace::SignatureRecord* record, const char* message, const char* type);
+void write_throw(trace::SignatureRecord* record, const char* message, const char* type,
+                 uint32_t caller = 0);
 
 // In a forked child: nothing was written yet.
 void forget_messages();
