@@ -31,8 +31,7 @@ static ordered_json json_of(const Explanation& error) {
                             {"category", category_name(sign.category)},
                             {"weight", std::round(100 * sign.weight) / 100},
                             {"segment", segment_name(sign.segment)},
-                            {"signals_line", sign.line},
-                            {"reports", sign.reports}});
+                            {"signals_line", sign.line}});
   out["message"] = shown_message(error);
   out["line"] = error.line;
   out["count"] = error.count;

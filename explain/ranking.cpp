@@ -105,8 +105,8 @@ void add_signals(Scores& scores, std::vector<Sign>& signs, const Text& text, dou
     scores[category] += worth;
     const Segment segment =
         text.read ? text.read->segment_at(word.places.front().begin) : Segment::kTraceback;
-    signs.push_back({word.signal->category, worth, std::string(word.phrase), word.signal->line,
-                     word.signal->reports, segment});
+    signs.push_back(
+        {word.signal->category, worth, std::string(word.phrase), word.signal->line, segment});
     worth *= kFurtherWord;
   }
 }

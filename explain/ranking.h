@@ -18,7 +18,7 @@ struct Sign {
   Category category = Category::kOther;
   double weight = 0;  // what it added to the score, before circumstances are weighed down
   std::string words;  // as the tables have them
-  uint32_t line = 0, reports = 0;  // of its block in signals.txt, and behind its weight
+  uint32_t line = 0;  // of its block in signals.txt
   Segment segment = Segment::kProse;
 };
 

@@ -29,10 +29,7 @@ Signal signal_in(const DataBlock& block) {
   block.read(
       {{"words", kNeeded | kOnce, [&](const Field& field) { signal.words = phrases_in(field); }},
        {"near", kOnce, [&](const Field& field) { signal.near = phrases_in(field); }},
-       {"dtypes", kOnce, [&](const Field& field) { signal.dtypes = dtypes_in(field); }},
-       {"reports", kOnce, [&](const Field& field) {
-          signal.reports = static_cast<uint32_t>(field.number(field.value));
-        }}});
+       {"dtypes", kOnce, [&](const Field& field) { signal.dtypes = dtypes_in(field); }}});
   return signal;
 }
 

@@ -20,7 +20,6 @@ struct Signal {
   Category category = Category::kOther;
   double weight = 0;
   uint32_t line = 0;               // where its block begins in the table
-  uint32_t reports = 0;            // that its weight was fitted on
   std::vector<std::string> words;  // any of them
   std::vector<std::string> near;   // where not empty: one of these must be there too
   std::vector<Dtype> dtypes;       // the message must name each of them
