@@ -30,7 +30,6 @@ static ordered_json json_of(const Explanation& error) {
     out["signs"].push_back({{"words", sign.words},
                             {"category", category_name(sign.category)},
                             {"weight", std::round(100 * sign.weight) / 100},
-                            {"segment", segment_name(sign.segment)},
                             {"signals_line", sign.line}});
   out["message"] = shown_message(error);
   out["line"] = error.line;

@@ -41,7 +41,6 @@ struct Text {
   std::string_view words;
   unsigned families = 0;                               // signals beside one of these speak
   const std::vector<std::string>& dtypes = kNoDtypes;  // that the message names
-  const ReadText* read = nullptr;                      // whose words they are; null: of frames
 
   static inline const std::vector<std::string> kNoDtypes;
 };
@@ -103,10 +102,7 @@ void add_signals(Scores& scores, std::vector<Sign>& signs, const Text& text, dou
     of_category.insert(of_category.end(), word.places.begin(), word.places.end());
     double& worth = worth_of.emplace(word.signal, word.signal->weight * factor).first->second;
     scores[category] += worth;
-    const Segment segment =
-        text.read ? text.read->segment_at(word.places.front().begin) : Segment::kTraceback;
-    signs.push_back(
-        {word.signal->category, worth, std::string(word.phrase), word.signal->line, segment});
+    signs.push_back({word.signal->category, worth, std::string(word.phrase), word.signal->line});
     worth *= kFurtherWord;
   }
 }
@@ -215,10 +211,9 @@ Ranking rank(const Evidence& evidence) {
   Scores of_frames{}, of_words{};
   std::vector<Sign> signs;
   const ReadText& around = evidence.surroundings;
-  add_signals(of_words, signs, {around.words(), family, evidence.dtypes, &around}, factor);
+  add_signals(of_words, signs, {around.words(), family, evidence.dtypes}, factor);
   if (says_it_all)
-    add_signals(of_words, signs, {around.words(), bit_of(Family::kOwn), evidence.dtypes, &around},
-                1);
+    add_signals(of_words, signs, {around.words(), bit_of(Family::kOwn), evidence.dtypes}, 1);
   add_signals(of_frames, signs, {evidence.innermost, family, evidence.dtypes},
               factor * kFrameWeight);
   for (Category category : message.never)
@@ -260,7 +255,7 @@ Ranking rank_prose(const ReadText& read) {
       scores[i] = fault_of(static_cast<Category>(i)).silent;
   }
   std::vector<Sign> signs;
-  add_signals(scores, signs, {text, bit_of(Family::kProse), Text::kNoDtypes, &read}, 1);
+  add_signals(scores, signs, {text, bit_of(Family::kProse)}, 1);
   defer_to_the_named(scores);
   const bool is_known =
       is_silent || *std::max_element(scores.begin(), scores.end()) >= kProseThreshold;
@@ -283,9 +278,7 @@ Ranking rank_unknown(const UnknownKind& kind, const ReadText& text, std::string_
                      const std::vector<std::string>& dtypes, bool is_certain) {
   Scores from_signals{};
   std::vector<Sign> signs;
-  add_signals(from_signals, signs,
-              {text.words(), bit_of(Family::kProse) | bit_of(kind.family), Text::kNoDtypes, &text},
-              1);
+  add_signals(from_signals, signs, {text.words(), bit_of(Family::kProse) | bit_of(kind.family)}, 1);
   add_signals(from_signals, signs, {innermost, bit_of(kind.family)}, kFrameWeight);
   const bool is_known =
       is_certain || *std::max_element(from_signals.begin(), from_signals.end()) >= kProseThreshold;

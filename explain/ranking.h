@@ -19,7 +19,6 @@ struct Sign {
   double weight = 0;  // what it added to the score, before circumstances are weighed down
   std::string words;  // as the tables have them
   uint32_t line = 0;  // of its block in signals.txt
-  Segment segment = Segment::kProse;
 };
 
 struct Ranking {

@@ -177,39 +177,30 @@ bool is_command(std::string_view line) {
          begins("CUDA_VISIBLE_DEVICES=") || begins("pip install") || begins("--");
 }
 
-bool is_configuration(std::string_view line) {
-  const Pair pair = pair_in(line);
-  return !pair.key.empty() && count_words(pair.key) <= 3 && count_words(pair.value) <= 6;
-}
-
 }  // namespace
 
 std::vector<SegmentLine> segments_of(std::string_view text) {
   std::vector<SegmentLine> lines;
   TracebackLines traceback;
   EnvironmentSection environment;
-  const auto segment_of = [&](std::string_view line, bool has_prefix) {
+  const auto segment_of = [&](std::string_view line) {
     const bool is_frame = traceback.takes(line);
-    const bool is_error = !is_frame && is_message(line);
-    if (is_frame || is_error || is_command(line)) {
+    if (is_frame || is_message(line) || is_command(line)) {
       environment.close();
-      return is_frame ? Segment::kTraceback : is_error ? Segment::kMessage : Segment::kCommand;
+      return is_frame ? Segment::kTraceback : Segment::kText;
     }
     if (opens_environment(line)) {
       environment.open();
       return Segment::kEnvironment;
     }
     if (line.starts_with('#')) environment.close();
-    if (environment.takes(line)) return Segment::kEnvironment;
-    if (has_prefix || line.find("%|") != std::string_view::npos) return Segment::kLog;
-    return is_configuration(line) ? Segment::kConfiguration : Segment::kProse;
+    return environment.takes(line) ? Segment::kEnvironment : Segment::kText;
   };
   while (!text.empty()) {
     const size_t end = std::min(text.find_first_of("\n\r"), text.size());
-    const std::string_view whole = text.substr(0, end);
+    const std::string_view line = without_prefix(text.substr(0, end));
     text.remove_prefix(std::min(end + 1, text.size()));
-    const std::string_view line = without_prefix(whole);
-    lines.push_back({segment_of(line, line.size() != whole.size()), line});
+    lines.push_back({segment_of(line), line});
   }
   return lines;
 }
@@ -246,8 +237,6 @@ ReadText::ReadText(std::string_view text) {
       environment_ += normal_text(line.text) + " ";
       continue;
     }
-    if (begins_.empty() || begins_.back().second != line.segment)
-      begins_.push_back({words_.size(), line.segment});
     std::string_view normal;
     const std::string normalized = normal_text(without_environment_names(without_links(line.text)));
     normal = normalized;
@@ -262,13 +251,6 @@ void ReadText::hide(std::string_view phrase) {
   for (size_t at = words_.find(phrase); !phrase.empty() && at != std::string::npos;
        at = words_.find(phrase, at + phrase.size()))
     words_.replace(at, phrase.size(), phrase.size(), '\n');
-}
-
-Segment ReadText::segment_at(size_t place) const {
-  const auto after =
-      std::upper_bound(begins_.begin(), begins_.end(), place,
-                       [](size_t at, const auto& begin) { return at < begin.first; });
-  return after == begins_.begin() ? Segment::kProse : std::prev(after)->second;
 }
 
 }  // namespace dtypecheck::explain

@@ -3,7 +3,6 @@
 // environment: a line that says which Triton is installed says nothing about why an op threw.
 #pragma once
 
-#include <array>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -11,21 +10,10 @@
 namespace dtypecheck::explain {
 
 enum class Segment {
-  kMessage,        // "RuntimeError: …", and what else an exception or a warning says
-  kTraceback,      // frames, with their source
-  kLog,            // below a time stamp, a level or a progress bar
-  kCommand,        // "$ python train.py --fp16"
-  kConfiguration,  // "lr = 1e-4", "--fp16", a line of YAML or JSON
-  kEnvironment,    // versions, hardware, collect_env, pip list, nvidia-smi
-  kProse,
-  kCount
+  kTraceback,    // frames, with their source
+  kEnvironment,  // versions, hardware, collect_env, pip list, nvidia-smi
+  kText,         // messages, logs, commands, configuration and prose
 };
-
-inline constexpr std::array<std::string_view, static_cast<size_t>(Segment::kCount)> kSegmentNames =
-    {"message", "traceback", "log", "command", "configuration", "environment", "prose"};
-constexpr std::string_view segment_name(Segment segment) {
-  return kSegmentNames[static_cast<size_t>(segment)];
-}
 
 struct SegmentLine {
   Segment segment;
@@ -43,11 +31,9 @@ class ReadText {
   const std::string& environment() const { return environment_; }  // in normal form
   // Makes a phrase unreadable wherever it stands.
   void hide(std::string_view phrase);
-  Segment segment_at(size_t place) const;
 
  private:
   std::string words_, environment_;
-  std::vector<std::pair<size_t, Segment>> begins_;
 };
 
 }  // namespace dtypecheck::explain
