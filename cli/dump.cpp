@@ -12,7 +12,6 @@
 #include "cli/report_options.h"
 #include "platform/error.h"
 #include "platform/output.h"
-#include "platform/terminal.h"
 #include "reports/judging/recorded_run.h"
 #include "trace/op_call_fields.h"
 #include "trace/text.h"
@@ -64,6 +63,10 @@ static int run(const DumpCommand& command) {
     write_tensorboard(recorded.run, command.output, command.python);
     return status_of_whole(recorded, "the dump");
   }
+  if (command.format == "perfetto" && recorded.run.times.empty())
+    throw InputError(
+        "nothing was timed, so there is no time line; record the run with trace --timeline 3, "
+        "which times three steps");
   // What others write may fail, and leaves no empty file then.
   std::ostringstream bytes;
   if (format->is_binary) format->write(recorded.run, bytes);
@@ -74,9 +77,6 @@ static int run(const DumpCommand& command) {
     format->write(recorded.run, output.stream());
   }
   output.finish();
-  if (command.format == "perfetto" && recorded.run.times.empty())
-    say("nothing was timed, so ops stand in the order of their first calls; trace --timeline 3 "
-        "times those of three steps");
   return status_of_whole(recorded, "the dump");
 }
 

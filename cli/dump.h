@@ -13,9 +13,7 @@ namespace dtypecheck::cli {
 void write_sqlite(const Run& run, std::ostream& out);
 
 // A time line for the Perfetto UI (https://ui.perfetto.dev), in the JSON that chrome://tracing
-// reads too. With times (trace --timeline): ops by thread, kernels by stream, steps, as they were.
-// Without: the first call of each signature in the order in which they were first seen, inside of
-// what called it; the names of the tracks say that widths are no times.
+// reads too: ops by thread, kernels by stream, steps, of a run that was timed (trace --timeline).
 void write_perfetto(const Run& run, std::ostream& out);
 
 // The health of a run (trace --health) as an event file of TensorBoard, written by the tensorboard

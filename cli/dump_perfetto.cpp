@@ -72,7 +72,7 @@ class PerfettoWriter {
 
   void write() {
     out_ << "{\"displayTimeUnit\":\"ns\",\"traceEvents\":[";
-    for (uint32_t process = 0; process < run_.processes.size(); ++process) write_process(process);
+    for (uint32_t process = 0; process < run_.processes.size(); ++process) write_times(process);
     out_ << "\n]}\n";
   }
 
@@ -121,18 +121,6 @@ class PerfettoWriter {
            process + 1;
   }
 
-  void write_process(uint32_t process) {
-    const bool is_timed = std::any_of(run_.times.begin(), run_.times.end(),
-                                      [&](const OpTime& time) { return time.process == process; });
-    const std::string honest =
-        is_timed ? "" : "first calls, in order; widths are no times (trace --timeline has them): ";
-    name_track("process_name", pid_of(process), 0, honest + label(process));
-    if (is_timed)
-      write_times(process);
-    else
-      write_order(process);
-  }
-
   uint64_t first_begin() const {
     uint64_t begin = std::numeric_limits<uint64_t>::max();
     for (const OpTime& time : run_.times) begin = std::min(begin, time.begin_unix_ns);
@@ -147,6 +135,7 @@ class PerfettoWriter {
     std::map<uint32_t, Span> steps;
     std::set<uint32_t> threads;
     const uint64_t begin = first_begin();
+    name_track("process_name", pid_of(process), 0, label(process));
     for (const OpTime& time : run_.times) {
       const OpCall* call = run_.call(time.call);
       if (time.process != process || call == nullptr) continue;
@@ -184,33 +173,6 @@ class PerfettoWriter {
         args["arithmetic"] = gpu::in_words(*arithmetic);
       slice(pid, time.stream, name_of(time), gpu_work_name(time.kind), time.begin_unix_ns - begin,
             time.time_ns, std::move(args));
-    }
-  }
-
-  // A parent stands before its children, as the reader promises; one that a text names later is no
-  // parent here, so that nothing goes in circles.
-  void write_order(uint32_t process) {
-    constexpr uint64_t kWidth = 1000;
-    std::vector<const OpCall*> calls;
-    std::map<OpCallId, uint64_t> inside;  // width of what a call calls
-    for (const OpCall& call : run_.calls)
-      if (call.process == process) calls.push_back(&call);
-    const auto parent_of = [&](const OpCall& call) {
-      const OpCall* parent = call.parent < call.id ? run_.call(call.parent) : nullptr;
-      return parent != nullptr && parent->process == process ? parent->id : kNoOpCall;
-    };
-    for (auto call = calls.rbegin(); call != calls.rend(); ++call) {
-      uint64_t& own = inside[(*call)->id];
-      own = std::max(own, kWidth);
-      inside[parent_of(**call)] += own;
-    }
-    std::map<OpCallId, uint64_t> next;  // where the next call inside of one begins
-    for (const OpCall* call : calls) {
-      const OpCallId parent = parent_of(*call);
-      const uint64_t at = next[parent];
-      next[parent] += inside[call->id];
-      next[call->id] = at;
-      slice(pid_of(process), 1, name_of(*call), "op", at, inside[call->id], call_args(*call));
     }
   }
 

@@ -101,8 +101,9 @@ class Examples(tool.ToolTest):
     def furnish(self):
         shutil.rmtree(self.work)
         self.work.mkdir()
-        for name in ("run.trace", "dtypecheck-runs/20250101-000000-1/text.trace"):
-            self.write(name, tool.CLEAN)
+        self.write("run.trace", tool.CLEAN)
+        timed = tool.CLEAN.rstrip("\n") + "\ntime #1 1 1 1795356682172914926 2500\n"
+        self.write("dtypecheck-runs/20250101-000000-1/text.trace", timed)
         self.write("dtypecheck-runs/20250101-000000-1/run.json", "{}")
         self.write("train.py", "")
         self.write("libtorch_trainer", "#!/bin/sh\n", 0o755)
