@@ -39,13 +39,11 @@ namespace {
 using namespace std::chrono_literals;
 using Clock = std::chrono::steady_clock;
 
-// A look takes as long as a report of what it reads does, and a run of days has large traces: most
-// of the time is left to the program, which may be on the same machine. A trace grows where an op
-// call is new, which after the first steps is seldom: until then its header alone is read, and then
-// this trace and no other is judged anew. All of them together, for what only shows between ranks,
-// are looked at less often.
+// A look takes as long as a report does, and a run of days has large traces: most of the time is
+// left to the program, which may be on the same machine. A trace grows where an op call is new,
+// which after the first steps is seldom: until then the headers alone are read.
 constexpr auto kShortestWait = 1s;
-constexpr int kWaitsPerLook = 20, kWaitsPerWholeLook = 200;
+constexpr int kWaitsPerLook = 20;
 
 bool has_ended(const std::vector<std::string>& inputs, const Run& run) {
   return std::all_of(inputs.begin(), inputs.end(),
@@ -58,11 +56,6 @@ bool has_ended(const std::vector<std::string>& inputs, const Run& run) {
           }));
 }
 
-// What the terminal shows of a trace.
-struct Counts {
-  uint64_t op_calls = 0, signatures = 0, casts = 0;
-};
-
 bool casts_floating(const OpCall& call) {
   return (ops::facts_of(call.op) & ops::kCast) != 0 && !call.operands.empty() &&
          !call.results.empty() && call.operands.front().is_floating() &&
@@ -72,7 +65,6 @@ bool casts_floating(const OpCall& call) {
 
 // How far a trace is, by what is cheap to ask.
 struct TraceState {
-  std::string path;
   uint64_t bytes = 0;
   int64_t changed = 0;  // of a text trace, which has no header: when it was written
   bool is_ended = false;
@@ -96,28 +88,25 @@ struct RunState {
     return most;
   }
 
-  // Those of which a look at `before` does not tell all.
-  std::set<std::string> news_since(const RunState& before) const {
-    std::set<std::string> news;
-    for (const auto& [path, trace] : traces) {
-      const auto was = before.traces.find(path);
-      if (was == before.traces.end() || !was->second.is_as_good_as(trace)) news.insert(path);
-    }
-    return news;
+  bool is_as_good_as(const RunState& now) const {
+    return ended == now.ended && std::equal(traces.begin(), traces.end(), now.traces.begin(),
+                                            now.traces.end(), [](const auto& was, const auto& is) {
+                                              return was.first == is.first &&
+                                                     was.second.is_as_good_as(is.second);
+                                            });
   }
 };
 
 TraceState trace_state(const std::string& path) {
   std::error_code none;
   if (fs::path(path).extension() == ".trace") {
-    return {path, fs::file_size(path, none),
-            fs::last_write_time(path, none).time_since_epoch().count()};
+    return {fs::file_size(path, none), fs::last_write_time(path, none).time_since_epoch().count()};
   }
   try {
     const trace::FileHeader header = read_trace_header(path);
-    return {path, header.used_bytes, 0, header.end_state != 0, header.steps, header.events};
+    return {header.used_bytes, 0, header.end_state != 0, header.steps, header.events};
   } catch (const InputError&) {
-    return {path};
+    return {};
   }
 }
 
@@ -147,37 +136,21 @@ class Follower {
   int run() {
     for (auto next_look = Clock::now();; std::this_thread::sleep_for(kShortestWait)) {
       const RunState now = state_of(inputs_);
-      const std::set<std::string> news = now.news_since(looked_at_);
-      const bool is_whole = news.size() == now.traces.size() || looked_at_.ended != now.ended ||
-                            has_ended(now) || Clock::now() >= next_whole_look_;
-      const bool is_due =
-          Clock::now() >= next_look &&
-          (!news.empty() || looked_at_.ended != now.ended || (is_whole && news_between_ranks_));
-      if (!is_due) {
+      const auto begin = Clock::now();
+      if (begin < next_look || looked_at_.is_as_good_as(now)) {
         show_progress(now);
         continue;
       }
-      const auto begin = Clock::now();
-      if (const auto status = look(now, is_whole ? std::set<std::string>() : news)) return *status;
-      const auto time = Clock::now() - begin;
-      next_look = begin + time * (kWaitsPerLook + 1);
-      if (is_whole) next_whole_look_ = begin + time * kWaitsPerWholeLook;
-      news_between_ranks_ = !is_whole;
-      looked_at_.ended = now.ended;
-      for (const std::string& path : news) looked_at_.traces[path] = now.traces.at(path);
+      if (const auto status = look(now)) return *status;
+      next_look = begin + (Clock::now() - begin) * (kWaitsPerLook + 1);
+      looked_at_ = now;
     }
   }
 
  private:
-  static bool has_ended(const RunState& state) {
-    return !state.traces.empty() &&
-           std::all_of(state.traces.begin(), state.traces.end(),
-                       [](const auto& trace) { return trace.second.is_ended; });
-  }
-
-  // At these traces, or at all. The exit status, when the run has ended.
-  std::optional<int> look(const RunState& state, const std::set<std::string>& traces) {
-    const std::optional<judging::RecordedRun> recorded = read(traces);
+  // The exit status, when the run has ended.
+  std::optional<int> look(const RunState& state) {
+    const std::optional<judging::RecordedRun> recorded = read();
     if (!recorded) return std::nullopt;
     const reports::Report report = judging::judged_report(*recorded, options_);
     clear_line();
@@ -186,9 +159,8 @@ class Follower {
         out_.stream() << reports::line_of(finding) << '\n' << std::flush;
       }
     }
-    if (!traces.empty() || !cli::has_ended(inputs_, recorded->run)) {
-      count(recorded->run);
-      show_line(state);
+    if (!has_ended(inputs_, recorded->run)) {
+      show_line(recorded->run, state);
       return std::nullopt;
     }
     out_.finish();
@@ -197,26 +169,15 @@ class Follower {
   }
 
   // Nothing before the first op; what is wrong with a name is said when the run has not begun.
-  std::optional<judging::RecordedRun> read(const std::set<std::string>& traces) {
+  std::optional<judging::RecordedRun> read() {
     try {
-      return judging::read_recorded_run(inputs_, traces);
+      return judging::read_recorded_run(inputs_);
     } catch (const InputError&) {
       const bool may_come = std::all_of(
           inputs_.begin(), inputs_.end(),
           [](const std::string& input) { return is_folder(input) && !ended_process_of(input); });
       if (!may_come) throw;
       return std::nullopt;
-    }
-  }
-
-  void count(const Run& run) {
-    note_nearest_to_end(run);
-    for (const Process& process : run.processes) counts_[process.file] = {};
-    for (const OpCall& call : run.calls) {
-      Counts& counts = counts_[run.process_of(call).file];
-      ++counts.signatures;
-      counts.op_calls += call.count;
-      if (casts_floating(call)) counts.casts += call.count;
     }
   }
 
@@ -234,20 +195,20 @@ class Follower {
     }
   }
 
-  void show_line(const RunState& state) {
+  void show_line(const Run& run, const RunState& state) {
     if (!shows_line_) return;
-    Counts all;
-    for (const auto& [file, counts] : counts_) {
-      all.op_calls += counts.op_calls;
-      all.signatures += counts.signatures;
-      all.casts += counts.casts;
+    note_nearest_to_end(run);
+    uint64_t op_calls = 0, casts = 0;
+    for (const OpCall& call : run.calls) {
+      op_calls += call.count;
+      if (casts_floating(call)) casts += call.count;
     }
     steps_ = state.steps();
     const auto steps = static_cast<double>(std::max<uint64_t>(steps_, 1));
-    rest_of_line_ = fmt::format("  {}  {}  {}  {}", reports::counted(all.op_calls, "op call"),
-                                reports::counted(all.signatures, "signature"),
+    rest_of_line_ = fmt::format("  {}  {}  {}  {}", reports::counted(op_calls, "op call"),
+                                reports::counted(run.calls.size(), "signature"),
                                 reports::counted(known_.size(), "finding"),
-                                reports::casts_a_step(static_cast<double>(all.casts) / steps)) +
+                                reports::casts_a_step(static_cast<double>(casts) / steps)) +
                     nearest_to_end_;
     print_line();
   }
@@ -275,9 +236,6 @@ class Follower {
   Output out_;
   std::set<std::string> known_;
   RunState looked_at_;
-  Clock::time_point next_whole_look_;
-  bool news_between_ranks_ = false;  // since all traces were looked at together
-  std::map<std::string, Counts> counts_;
   uint64_t steps_ = 0;
   std::string nearest_to_end_;
   std::string rest_of_line_;  // on the terminal, behind the steps

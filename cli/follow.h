@@ -8,7 +8,7 @@
 
 namespace dtypecheck::cli {
 
-// Reads each trace whenever it has grown, and the headers of all every second, which the traced
+// Reads the traces whenever one has grown, and their headers every second, which the traced
 // program does not notice, and writes each new finding as a line. A terminal at standard error has
 // a line that says how far the run is. Comes back with the exit status once every process has
 // ended.

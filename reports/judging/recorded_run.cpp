@@ -132,18 +132,11 @@ struct SortedInputs {
   std::vector<std::string> binary, text, folders;
 };
 
-static SortedInputs sort_inputs(const std::vector<std::string>& inputs,
-                                const std::set<std::string>& only) {
+static SortedInputs sort_inputs(const std::vector<std::string>& inputs) {
   SortedInputs sorted;
-  for (const std::string& file : only)
-    (is_text_trace(file) ? sorted.text : sorted.binary).push_back(file);
   for (const std::string& input : inputs) {
     if (!is_folder(input)) {
-      if (only.empty()) (is_text_trace(input) ? sorted.text : sorted.binary).push_back(input);
-      continue;
-    }
-    if (!only.empty()) {
-      sorted.folders.push_back(input);
+      (is_text_trace(input) ? sorted.text : sorted.binary).push_back(input);
       continue;
     }
     const auto texts = files_in(input, ".trace");
@@ -192,10 +185,9 @@ static void add_missing(RecordedRun& recorded, const std::vector<std::string>& f
   add_all(recorded.left_out, missing_processes(recorded.run, expected));
 }
 
-static RecordedRun read_inputs(const std::vector<std::string>& inputs,
-                               const std::set<std::string>& only) {
+static RecordedRun read_inputs(const std::vector<std::string>& inputs) {
   const std::unique_ptr<Symbolizer> symbolizer = make_symbolizer();
-  const SortedInputs sorted = sort_inputs(inputs, only);
+  const SortedInputs sorted = sort_inputs(inputs);
   RecordedRun recorded;
   std::vector<std::string> unreadable;
   bool any = false;
@@ -228,22 +220,21 @@ static std::vector<std::string> folders_of(const std::vector<std::string>& input
   return folders;
 }
 
-RecordedRun read_recorded_run(const std::vector<std::string>& inputs,
-                              const std::set<std::string>& only) {
-  RecordedRun recorded = read_inputs(inputs, only);
-  if (only.empty()) add_missing(recorded, folders_of(inputs), /*is_one_machine=*/false);
+RecordedRun read_recorded_run(const std::vector<std::string>& inputs) {
+  RecordedRun recorded = read_inputs(inputs);
+  add_missing(recorded, folders_of(inputs), /*is_one_machine=*/false);
   return recorded;
 }
 
 RecordedRun read_one_input(const std::string& input) {
-  return is_folder(input) ? read_recorded_run({input}) : read_inputs({input}, {});
+  return is_folder(input) ? read_recorded_run({input}) : read_inputs({input});
 }
 
 RecordedRun read_run_folder(const std::string& folder) {
   const bool has_trace =
       !files_in(folder, ".dtrace").empty() || !files_in(folder, ".trace").empty();
   if (!has_trace) return {.left_out = untraced_notes(folder)};
-  RecordedRun recorded = read_inputs({folder}, {});
+  RecordedRun recorded = read_inputs({folder});
   add_missing(recorded, {folder}, /*is_one_machine=*/true);
   return recorded;
 }

@@ -2,7 +2,6 @@
 // could not be read.
 #pragma once
 
-#include <set>
 #include <string>
 #include <vector>
 
@@ -21,10 +20,8 @@ struct RecordedRun {
 std::vector<std::string> traces_of_folder(const std::string& folder);
 
 // Folders, *.dtrace files and *.trace text files. With something unreadable beside something
-// readable the rest is read. Throws InputError when nothing could be. With `only`, the traces are
-// these files of the inputs alone, and whether the run is whole is not asked.
-RecordedRun read_recorded_run(const std::vector<std::string>& inputs,
-                              const std::set<std::string>& only = {});
+// readable the rest is read. Throws InputError when nothing could be.
+RecordedRun read_recorded_run(const std::vector<std::string>& inputs);
 // One input, which may be one process of many on purpose: its other ranks are not missed.
 RecordedRun read_one_input(const std::string& input);
 
