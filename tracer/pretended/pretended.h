@@ -7,10 +7,10 @@
  * were the device's.
  *
  * It is preloaded, so its symbols come before those of NVIDIA's libraries, which are loaded and
- * left alone. What LibTorch wants of them is wanted.txt, by wanted.py; what is not written out here
- * is a stub that answers 0, success. Plain C and no CUDA headers: one build for all machines, and
- * for CUDA 11.8 to 13, whose types differ in little (major()). Sizes and offsets are NVIDIA's
- * documented ABI, held to its headers by tests/pretended/abi_test.cpp.
+ * left alone. What LibTorch wants of them and is not written out here is listed in wanted.txt, by
+ * wanted.py, and is a stub that answers 0, success. Plain C and no CUDA headers: one build for all
+ * machines, and for CUDA 11.8 to 13, whose types differ in little (major()). Sizes and offsets are
+ * NVIDIA's documented ABI, held to its headers by tests/pretended/abi_test.cpp.
  */
 #pragma once
 

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """What LibTorch wants of NVIDIA's libraries: the undefined symbols of its own, and the names that it looks up in the driver.
 
-wanted.py TORCH-FOLDER…           prints what wanted.txt has not
-wanted.py --add TORCH-FOLDER…     adds it there
+wanted.py PRETENDED TORCH-FOLDER…           prints what the libraries of the folder PRETENDED have not, which a build made
+wanted.py --add PRETENDED TORCH-FOLDER…     adds it to wanted.txt
 """
 import re
 import subprocess
@@ -37,15 +37,19 @@ def wanted_by_triton(folder):
     return functions & set(re.findall(r"\bcu[A-Z]\w+", launcher.read_text()))
 
 
+def defined_in(pretended):
+    text = subprocess.run(["nm", "-D", "--defined-only", *Path(pretended).glob("*.so.1")], check=True, capture_output=True, text=True).stdout
+    return {line.split()[-1] for line in text.splitlines() if line}
+
+
 def main(arguments):
     adds = arguments[:1] == ["--add"]
-    folders = arguments[1:] if adds else arguments
+    pretended, *folders = arguments[1:] if adds else arguments or [""]
     if not folders:
         sys.exit(__doc__.strip())
-    known = set(LIST.read_text().split()) if LIST.exists() else set()
-    missing = set().union(*map(wanted_by, folders)) - known
+    missing = set().union(*map(wanted_by, folders)) - defined_in(pretended)
     if adds:
-        LIST.write_text("".join(f"{name}\n" for name in sorted(known | missing)))
+        LIST.write_text("".join(f"{name}\n" for name in sorted({*LIST.read_text().split(), *missing})))
     else:
         print("\n".join(sorted(missing)), end="\n" if missing else "")
     return 0 if adds or not missing else 1
