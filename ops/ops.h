@@ -37,21 +37,20 @@ enum Fact : uint64_t {
   kScalesGradients = 1ull << 22,  // a GradScaler's own ops
   kAutocastWidest = 1ull << 23,   // autocast calls it in the widest dtype of its operands
   kProduct = 1ull << 24,          // of two matrices: the second may be the weight of a layer
-  kIntegers = 1ull << 25,         // takes integers and booleans only
   // The contracts speak of floating operands only. The next two say what becomes of others.
-  kKeepsDtype = 1ull << 26,  // answers in its first operand's dtype, whatever that is, unlike exp
-  kSumsInLong = 1ull << 27,  // adds or multiplies integers and booleans in Long
+  kKeepsDtype = 1ull << 25,  // answers in its first operand's dtype, whatever that is, unlike exp
+  kSumsInLong = 1ull << 26,  // adds or multiplies integers and booleans in Long
   kDefaultDtype =
-      1ull << 28,  // a factory that is given no dtype makes Float, whatever the values are
-  kDtypeOfValues = 1ull << 29,  // a factory that is given no dtype makes Long of whole numbers
+      1ull << 27,  // a factory that is given no dtype makes Float, whatever the values are
+  kDtypeOfValues = 1ull << 28,  // a factory that is given no dtype makes Long of whole numbers
   // Multiplies matrices, convolves or attends: refuses two dtypes, and is slow in Half on most
   // CPUs.
-  kMultiplies = 1ull << 30,
+  kMultiplies = 1ull << 29,
   // Gives vectors that are as right with another sign, or turned: no two kernels need agree.
-  kAnyBasis = 1ull << 31,
-  kDraws = 1ull << 32,  // random numbers: other ones in another dtype, and so does what draws next
+  kAnyBasis = 1ull << 30,
+  kDraws = 1ull << 31,  // random numbers: other ones in another dtype, and so does what draws next
   // Its last operand is memory that the forward pass kept for it, and did not write in full.
-  kGivenWorkspace = 1ull << 33,
+  kGivenWorkspace = 1ull << 32,
 };
 
 constexpr uint64_t kPassesOn = kView | kCopy;  // the same values, in the same dtype

@@ -77,11 +77,6 @@ TEST_CASE("a factory takes any dtype") {
         }) > 10);
 }
 
-TEST_CASE("what takes integers only refuses all others") {
-  for_each(kIntegers, "plain",
-           [](std::string_view, std::string_view outcome) { CHECK(outcome[0] == 'm'); });
-}
-
 TEST_CASE("autocast calls these in the widest dtype") {
   const auto is_widest = [](std::string_view operands, std::string_view outcome) {
     const bool mixed = operands == "fb" || operands == "bf";
