@@ -12,6 +12,7 @@
 #include "cli/report_options.h"
 #include "platform/error.h"
 #include "platform/output.h"
+#include "platform/terminal.h"
 #include "reports/judging/recorded_run.h"
 #include "trace/op_call_fields.h"
 #include "trace/text.h"
