@@ -79,6 +79,13 @@ void note_refusal(const RunIndex& index, const JudgeOptions& options, const OpCa
                          source.maker->site.phase == Phase::kForward &&
                          is_users_own(source.maker->site) && !odd_is_low;
   if (source.promotion != nullptr || is_raised) return;
+  // A copy that is lowered once the model was trained without it, to evaluate or to save it.
+  const Side& lower = odd_is_low ? mix->odd : mix->other;
+  const OpCall* lowered =
+      lower.is_parameter() ? index.provenance().of(call, *lower.operand).maker : nullptr;
+  if (training.step != nullptr && lowered != nullptr && index.has(*lowered, ops::kCast) &&
+      lowered->first_step > training.step->first_step)
+    return;
   // A moving average of weights is no layer: autocast leaves it as it is.
   const bool is_layer_of_model = !call.site.module.empty();
   if (!is_layer_of_model &&
