@@ -1186,6 +1186,14 @@ def main(args):
         self.assertEqual(self.in_cpp(text, 2, "cast operand", was="bfloat16", **cure), ways)
         self.assertEqual(self.in_cpp(text, 2, "cast operand", **cure), ways[1:])
 
+    def test_a_cast_in_cpp_to_what_has_a_name(self):
+        text = "  averaged->to(weight_dtype);\n"
+        ways = self.in_cpp(text, 2, "cast result", op="_to_copy", operand="")
+        self.assertEqual(ways, [text.replace("weight_dtype", "torch::kBFloat16")])
+        for line in ("  averaged->to(pick(8));\n", "  averaged->to(device, weight_dtype);\n"):
+            with self.subTest(line), self.assertRaisesRegex(Unplaced, "no cast"):
+                self.in_cpp(line, 2, "cast result", op="_to_copy", operand="")
+
     def test_no_place_in_cpp(self):
         for reason, text in (("no call of zeros", "  auto out = make(count);\n"), ("several calls", "  f(at::zeros({1}), at::zeros({2}));\n"),
                              ("not closed", "  auto out = at::zeros({1};\n"), ("no call of zeros", '  say("at::zeros({1})");\n')):
