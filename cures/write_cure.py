@@ -809,6 +809,20 @@ def fit_epsilon(site):
     return [[site.source.replaced(number, f"max({site.source.text(number)}, {tiny})" if is_name(number) else tiny)]]
 
 
+def fit_optimizer_epsilon(site):
+    """AdamW(…, eps=1e-4): its own of 1e-8 is 0 in Half."""
+    made = only([n for n in calls_in(ast.walk(site.source.tree)) if re.fullmatch(r"\w*Adam\w*|RMSprop|Adagrad", last_part(n.func) or "")],
+                "what makes the optimizer")
+    given = next((k.value for k in made.keywords if k.arg == "eps"), None)
+    if given is None:
+        last = (made.args + [k.value for k in made.keywords])[-1:]
+        if not last or isinstance(last[0], ast.Starred):
+            raise Unplaced("what the optimizer is given does not stand in its line")
+        return [[site.source.replaced(last[0], f"{site.source.text(last[0])}, eps=1e-4")]]
+    text = site.source.text(given)
+    return [[site.source.replaced(given, "1e-4" if isinstance(given, ast.Constant) else f"max({text}, 1e-4)")]]
+
+
 def is_named_number(node):
     return is_name(node.operand if isinstance(node, ast.UnaryOp) else node)
 
@@ -1299,7 +1313,7 @@ def copied_back(site):
 REWRITES = {"linear in Float": linear_in_float, "copied back": copied_back, "clipped": clipped, "astype": astype, "autocast left": leave_autocast,
             "autocast off": autocast_off, "lowest": lowest, "held at lowest": held_at_lowest, "constructor": constructor, "not in place": not_in_place,
             "floating alone": floating_alone, "floats alone": floats_alone, "floor": floor, "whole numbers": whole_numbers, "^": exclusive_or,
-            "~": invert, "number": fit_number, "epsilon": fit_epsilon, "gradient": cast_gradient, "gradient read": cast_gradient_read,
+            "~": invert, "number": fit_number, "epsilon": fit_epsilon, "optimizer epsilon": fit_optimizer_epsilon, "gradient": cast_gradient, "gradient read": cast_gradient_read,
             "numpy": cast_for_numpy, "requires_grad_": cast_before_requires_grad, "inverted": cast_inverted, "arguments": cast_arguments,
             "scaler": without_scaler, "dtype": dtype_argument, "dtype given": dtype_given, "dtype named": dtype_named, "no dtype": without_dtype,
             "asked": ask_otherwise, "region again": reopened, "region dtype": region_dtype, "scaled": scaled, "unscale": unscale, "buffer": buffer,

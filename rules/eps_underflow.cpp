@@ -82,7 +82,9 @@ Details explain(const RunIndex& index, const JudgeOptions& options, const OpCall
   const CureProposer propose(index, options);
   if (in_optimizer) {
     details.why += "; an eps of 1e-4 would be finite, and the steps still too coarse";
-    details.cures = {propose.master_weights(call, nullptr)};
+    details.cures = {propose.master_weights(call, nullptr),
+                     propose.rewrite(call, Dtype::kHalf, "optimizer epsilon",
+                                     "give the optimizer that steps here an eps of 1e-4")};
     details.follows = {{&fp16_trainable}};
   } else if (auto cure = propose.cast_operand(call, tensor, Dtype::kFloat, noun_of(tensor))) {
     details.cures = {*std::move(cure)};

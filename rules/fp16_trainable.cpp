@@ -90,10 +90,11 @@ void report_step(const RunIndex& index, const Trained& trained, Findings& out) {
             "{}Half has 11 bits: small steps round away{}",
             others == 0 ? "" : fmt::format("so are {} or more others; ", others),
             is_in_float(*trained.step) ? ", though the optimizer computes in Float"
-                                       : ", squared gradients below 6e-8 are 0, and so is Adam's "
+                                       : ", squared gradients below 6e-8 are 0, and so is an "
                                          "eps of 1e-8: where both are, a step gives NaN")),
         .cures = CureProposer(index, out.options()).masters_of(*trained.step, trained.first)};
-    if (weights.moves && weights.moves->non_finite == 0) details.severity = Severity::kWarning;
+    if (weights.moves && weights.moves->non_finite == 0)
+      details.severity = weights.is_damaged() ? Severity::kWarning : Severity::kNote;
     // What was measured is a damage of its own, whatever else went wrong before.
     if (!weights.is_damaged()) details.follows = {{&outside_autocast}};
     return details;

@@ -43,8 +43,11 @@ bool WeightMoves::is_harmless() const {
   constexpr uint64_t kEnough = 64;      // updates
   constexpr uint64_t kLittle = 50;      // of their sum
   constexpr double kSomeStand = 0.005;  // of the weights
-  return knows_sum && updates >= kEnough && gone < kLittle &&
-         least_share(unmoved, elements) < kSomeStand;
+  constexpr uint64_t kNearlyNothing = 10;
+  constexpr double kMostMove = 0.2;  // those that stand were asked for next to nothing
+  if (!knows_sum || updates < kEnough) return false;
+  return (gone < kLittle && least_share(unmoved, elements) < kSomeStand) ||
+         (gone < kNearlyNothing && unmoved_share() < kMostMove);
 }
 
 static void add_moves(const std::string& text, WeightMoves& moves) {

@@ -23,7 +23,7 @@ struct WeightMoves {
   double unmoved_share() const { return elements == 0 ? 0 : double(unmoved) / double(elements); }
   double lost_share() const { return updates == 0 ? 0 : double(lost) / double(updates); }
   // All is finite, and hardly an update was lost; or, of enough of them, hardly a part of their
-  // sum, and every weight moved.
+  // sum, and every weight moved; or next to nothing of it, and most weights moved.
   bool is_harmless() const;
 };
 

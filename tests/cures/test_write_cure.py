@@ -76,6 +76,15 @@ class WriteCureTest(unittest.TestCase):
         self.check("q.index_add_(0, i, k)", "q.index_add_(0, i, k.to(torch.float32))", op="index_add_", operand="source",
                    arguments=["self", "index", "source"])
 
+    def test_an_optimizer_gets_an_epsilon_that_half_holds(self):
+        how = dict(op="_foreach_add_", operand="optimizer epsilon", dtype="float16")
+        for before, after in (("AdamW(net.parameters(), lr=args.lr)", "AdamW(net.parameters(), lr=args.lr, eps=1e-4)"),
+                              ("Adam(groups, eps=1e-08, lr=1)", "Adam(groups, eps=1e-4, lr=1)"),
+                              ("Adam(groups, eps=args.eps)", "Adam(groups, eps=max(args.eps, 1e-4))")):
+            text = f"import torch\ndef made(groups):\n    return torch.optim.{before}\nopt = made(net)\nopt.step()\n"
+            self.assertEqual(self.ways(text, 5, "rewrite", **how), [text.replace(before, after)])
+        self.refuse("what makes the optimizer", "import torch\nopt = torch.optim.SGD(groups)\nopt.step()\n", 3, "rewrite", **how)
+
     def test_a_number_on_the_left(self):
         text = "import torch\ndef index(all, guess, classes, keep):\n    truth = all[keep]\n    return {}\n"
         def written(line, meets_number=True):
