@@ -218,17 +218,20 @@ struct DtypeBranch {
 };
 DTYPECHECK_MEMBERS(DtypeBranch, place, function, callers, tensor, dtypes, served, fault)
 
-// A sum or product that goes round a loop in Half or BFloat16, or that threads add to; or the
-// product that is rounded to them before a loop adds it to a Float.
-enum class SumKind : uint8_t { kLoop, kAtomic, kProduct };
+// A sum or product that goes round a loop in Half or BFloat16, or that threads add to; the product
+// that is rounded to them before a loop adds it to a Float; or an op that sums up, a loss, or the
+// begin of backward(), of a tensor that was wider before a cast.
+enum class SumKind : uint8_t { kLoop, kAtomic, kProduct, kOp };
 struct LowPrecisionSum {
   Place place;
   std::string function;
   std::string name;
   DtypeSet dtypes;
   SumKind kind = SumKind::kLoop;
+  std::string op;
+  Place cast;
 };
-DTYPECHECK_MEMBERS(LowPrecisionSum, place, function, name, dtypes, kind)
+DTYPECHECK_MEMBERS(LowPrecisionSum, place, function, name, dtypes, kind, op, cast)
 
 // A call of a LibTorch op on tensors whose dtypes are all known, as op_call.h has them of a run.
 struct SourceOperand {
@@ -328,17 +331,21 @@ struct LargeNumber {
 };
 DTYPECHECK_MEMBERS(LargeNumber, place, function, name, text, is_half)
 
-// torch::tensor() of numbers in double or float that are no constants, in a dtype that drops a
-// part.
+// Numbers in double or float that are no constants, in a dtype that drops a part: torch::tensor()
+// of them; a tensor that is cast, or written into another one.
+enum class CutBy : uint8_t { kTensor, kCast, kWrite };
 struct CutNumbers {
   Place place;
   std::string function;
   std::string text;         // the numbers, as the source writes them
-  std::string element;      // "double"
+  std::string element;      // "double", "Float"
   DtypeSet dtype;           // of the tensor
   bool is_default = false;  // since the call names none
+  CutBy by = CutBy::kTensor;
+  std::string met;  // the op that computes with a cast in floating point; what is written to
+  Place used;       // by that op
 };
-DTYPECHECK_MEMBERS(CutNumbers, place, function, text, element, dtype, is_default)
+DTYPECHECK_MEMBERS(CutNumbers, place, function, text, element, dtype, is_default, by, met, used)
 
 // What maps dtypes to names, numbers or enumerators, or these to dtypes: a switch, an if … else …,
 // a list of pairs.

@@ -60,7 +60,7 @@ std::vector<std::string> sources_of(const std::vector<std::string>& paths,
     }
   }
   if (files.empty()) {
-    throw InputError(fmt::format("{}: no .cpp, .cc, .cxx or .cu in it", paths.front()));
+    throw InputError(fmt::format("{}: no .cpp, .cc, .cxx, .cppm or .cu in it", paths.front()));
   }
   return files;
 }

@@ -87,6 +87,10 @@ OpCall call_of(const SourceOp& op) {
   return call;
 }
 
+bool promotes(const std::string& op) {
+  return Contracts::shipped().behaviour("aten::" + op).promotes;
+}
+
 OpAnswer answer_of(const SourceOp& op, size_t result) {
   const std::string name = "aten::" + op.op;
   const uint64_t facts = ops::facts_of(name);

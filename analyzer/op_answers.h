@@ -26,4 +26,7 @@ struct OpAnswer {
 // by position only, it is not known then.
 OpAnswer answer_of(const SourceOp& op, size_t result = 0);
 
+// It takes integers beside floating numbers, and computes in floating point.
+bool promotes(const std::string& op);
+
 }  // namespace dtypecheck::analyzer

@@ -161,6 +161,11 @@ MASK = [argument_of("masked_fill_?|masked_select", 0, of_method=True), argument_
 PRODUCT = [argument_of("mm|matmul|bmm", 0), argument_of("mm|matmul|bmm", 1), argument_of("mm|matmul|bmm", 0, of_method=True)]
 STATE = matches(r"\bforward\([^;]*?std::(?:make_tuple|tie)\((\w+),")
 FACTORY = called("zeros|ones|rand|randn|full|empty|linspace|eye")
+LOSS = matches(r"\b\w*[lL]oss\w* = ([^;=]+);")
+MADE = matches(r"(?<!const )\b(?:torch|at)::Tensor \w+ = ([^;=]+);")
+STEPS = r"((?<![\w.>])\w+(?:(?:\.|->)\w+(?:\([^()]*\))?)*)"
+SUMMED = matches(STEPS + r"\.(?:sum|mean)\(")
+READ = matches(STEPS + r"\.(?:template )?item(?:<|\()")
 BLOB_DTYPE = matches(r"\bfrom_blob\([^;]*?\b(torch::k(?:Float\w*|Long|Byte|UInt8|Double|Int\w*)\b)")
 
 # name, places, what the mistake is, what is there already
@@ -191,6 +196,10 @@ OPERATORS = [
      ".map(torch::data::transforms::TensorLambda<>([](torch::Tensor one) { return one.to(torch::kDouble); }))", None),
     ("from_blob of Int", [BLOB_DTYPE], "torch::kInt", "{}"),
     ("Byte divided in place", [matches(r"([\w.]+)\.div_\(")], cast("kByte"), cast("kFloat")),
+    ("loss in Half", [LOSS], cast("kHalf"), cast("kFloat")),
+    ("sum in Half", [SUMMED], cast("kHalf"), cast("kFloat")),
+    ("truncated to Long", [assigned_in_forward, MADE, matches(r"\b(batch\.data)\b")], cast("kLong"), None),
+    ("read as Int", [READ], cast("kInt"), None),
     ("gradient in Double", [argument_of("backward", 0, of_method=True)], cast("kDouble"), cast("kFloat")),
 ]
 

@@ -1,17 +1,41 @@
 // Finds: a number beyond 65504 that is stored in a Half, or in a type or a tensor that may be one:
 // the sentinels of searches, mostly. A note where nothing makes the type Half yet.
 // Also torch::tensor() of floating numbers with an integral dtype, and, as a note, of double
-// without a dtype; constants are what somebody wrote so.
+// without a dtype; a floating tensor that is cast to an integral dtype and computed with in
+// floating point, or is written into an integral tensor. Constants are what somebody wrote so, and
+// so are floor(), round() and their kin, and bytes, which hold images.
 #include <fmt/format.h>
 
 #include "analyzer/check.h"
 
 namespace dtypecheck::analyzer {
 
+// x.to(torch::kLong) * 0.5, counts[i] = x
+static void check_tensor(const CutNumbers& numbers, CheckFindings& out) {
+  const std::string dtype = numbers.dtype.to_string();
+  const bool is_cast = numbers.by == CutBy::kCast;
+  Finding& finding =
+      out.add(float_literal_tensor_promotion, Severity::kWarning, numbers.place, numbers.function,
+              is_cast ? fmt::format("{} is {} and is cast to {}, and {} computes in floating point "
+                                    "with it: what is behind the point is dropped",
+                                    numbers.text, numbers.element, dtype, numbers.met)
+                      : fmt::format("{} is {}, and {}, which it is written into, is {}: what is "
+                                    "behind the point is dropped",
+                                    numbers.text, numbers.element, numbers.met, dtype));
+  finding.why = "A cast to an integral dtype cuts off fractions without a word.";
+  finding.fix = is_cast ? "Leave the cast out, or say what is meant: x.floor(), x.round()."
+                        : fmt::format("Make {} in a floating dtype.", numbers.met);
+  add_place(finding, numbers.used, is_cast ? numbers.met + " is called here" : "it is made here");
+}
+
 // torch::tensor(weights, torch::kInt)
 static void check_numbers(const SourceFacts& facts, CheckFindings& out) {
   for (const CutNumbers& numbers : facts.cut_numbers) {
     if (numbers.is_default && facts.default_dtype.contains(Dtype::kDouble)) continue;
+    if (numbers.by != CutBy::kTensor) {
+      check_tensor(numbers, out);
+      continue;
+    }
     const std::string dtype = numbers.dtype.to_string();
     Finding& finding = out.add(
         float_literal_tensor_promotion, numbers.is_default ? Severity::kNote : Severity::kWarning,

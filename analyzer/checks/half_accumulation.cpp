@@ -1,8 +1,9 @@
 // Finds: a sum or a product that goes round a loop in Half or BFloat16, in a variable, an array,
 // through a helper or in cuBLAS; a product that is rounded to them before a loop adds it to a
-// Float; and, as a note, atomic adds to such memory. Templates count where something
+// Float; an op that sums up, or backward(), right behind a cast to them, and a loss in them of what
+// was wider; and, as a note, atomic adds to such memory. Templates count where something
 // makes the type Half. Silent on purpose: loops of a few steps that are written out, elements that
-// each step has its own of.
+// each step has its own of, what a model in Half gives where no loss is computed of it.
 #include <fmt/format.h>
 
 #include "analyzer/check.h"
@@ -13,6 +14,17 @@ static void check(const SourceFacts& facts, CheckFindings& out) {
   for (const LowPrecisionSum& sum : facts.sums) {
     const std::string dtypes = dtypes_text(sum.dtypes);
     const bool is_atomic = sum.kind == SumKind::kAtomic;
+    if (sum.kind == SumKind::kOp) {
+      Finding& finding = out.add(
+          half_accumulation, Severity::kWarning, sum.place, sum.function,
+          fmt::format("{} is given {} in {}, which was wider before", sum.op, sum.name, dtypes));
+      if (sum.cast.line != sum.place.line)
+        add_place(finding, sum.cast, fmt::format("it is cast to {}", dtypes));
+      finding.fix = sum.op == "backward"
+                        ? "Leave the cast out."
+                        : fmt::format("Leave the cast out, or put it behind {}.", sum.op);
+      continue;
+    }
     out.add(half_accumulation, is_atomic ? Severity::kNote : Severity::kWarning, sum.place,
             sum.function,
             is_atomic ? fmt::format("{} is added to atomically in {}", sum.name, dtypes)

@@ -23,13 +23,20 @@ static bool loses(Dtype dtype, DtypeSet to) {
 static bool report_cast(const Read& read, CheckFindings& out) {
   const DtypeSet to = read.tensor.dtypes;
   const auto from = read.tensor.cast_from.single();
-  if (!from || !to.single() || !loses(*from, to)) return false;
+  const bool cuts =
+      from && kFloating.contains(*from) && to.within(kIntegral) && read.accepts.within(kFloating);
+  if (!from || !to.single() || !(cuts || loses(*from, to))) return false;
   if (read.tensor.is_position) return true;
   const bool wraps = *from == Dtype::kLong;
-  Finding& finding =
-      out.add(scalar_item, wraps ? Severity::kWarning : Severity::kNote, read.place, read.function,
-              fmt::format("{} is {}, cast to {}, which {}", read.tensor.name, dtype_name(*from),
-                          to.to_string(), wraps ? "wraps what does not fit" : "rounds it"));
+  Finding& finding = out.add(scalar_item, wraps || cuts ? Severity::kWarning : Severity::kNote,
+                             read.place, read.function,
+                             fmt::format("{} is {}, cast to {}, which {}", read.tensor.name,
+                                         dtype_name(*from), to.to_string(),
+                                         cuts    ? "drops what is behind the point"
+                                         : wraps ? "wraps what does not fit"
+                                                 : "rounds it"));
+  if (cuts) finding.fix = "Leave the cast out.";
+  if (cuts) finding.why = "A cast to an integral dtype cuts off fractions without a word.";
   add_places(finding, read);
   return true;
 }

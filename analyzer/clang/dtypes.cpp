@@ -703,9 +703,49 @@ int Dtypes::op_result(const CallExpr* call, size_t result) {
   return dtypes.empty() ? symbol : make(TensorSource::kOther, dtypes);
 }
 
+// Numbers without a fraction, in whatever dtype.
+static bool gives_whole(llvm::StringRef op) {
+  static const llvm::StringSet<> kOps = {"round",        "floor",     "ceil", "trunc",
+                                         "floor_divide", "bernoulli", "sign", "fix"};
+  return kOps.contains(op.rtrim('_'));
+}
+
+bool Dtypes::is_whole(int symbol) const {
+  for (; symbol >= 0; symbol = made_.at(symbol).from) {
+    const Made& made = made_.at(symbol);
+    if (made.is_whole) return true;
+    if (made.cast_from < 0 || !state.knows(made.cast_from)) continue;
+    if (state.dtypes(made.cast_from).within(kIntegral | Dtype::kBool)) return true;
+    if (is_whole(made.cast_from)) return true;
+  }
+  return false;
+}
+
+std::optional<Dtypes::Narrowed> Dtypes::narrowed(int symbol) const {
+  for (int at = symbol; at >= 0 && state.knows(at); at = made_.at(at).from) {
+    const Made& made = made_.at(at);
+    if (made.cast_from < 0 || !state.knows(made.cast_from) || state.is_mixed(at)) continue;
+    const auto from = state.dtypes(made.cast_from).single(), to = state.dtypes(at).single();
+    const bool was_wide = from && (*from == Dtype::kFloat || *from == Dtype::kDouble);
+    if (!was_wide || !to || is_assumed(made.cast_from)) return std::nullopt;
+    const bool is_cut = kIntegral.contains(*to) && !is_whole(made.cast_from);
+    if (!is_cut && !kLowPrecision.contains(*to)) return std::nullopt;
+    return Narrowed{*from, *to, made.place, at == symbol};
+  }
+  return std::nullopt;
+}
+
 int Dtypes::answer(const CalledOp& called, size_t result) {
   const OpAnswer answer = answer_of(called.op, result);
-  if (answer.is_first) return called.symbols.empty() ? -1 : called.symbols.front();
+  const bool is_whole = gives_whole(called.op.op);
+  if (answer.is_first) {
+    const int first = called.symbols.empty() ? -1 : called.symbols.front();
+    if (first < 0 || !is_whole || made_[first].is_whole) return first;
+    const int whole = called.op.op.ends_with('_') ? first : like(first);
+    made_[whole].is_whole = true;
+    if (whole != first) made_[whole].from = first;
+    return whole;
+  }
   if (answer.dtypes.empty()) return -1;
   const int symbol = make(TensorSource::kOther, answer.dtypes);
   // A sum of Bool counts.
@@ -714,6 +754,7 @@ int Dtypes::answer(const CalledOp& called, size_t result) {
   made_[symbol].is_position =
       (answer.is_always || is_count) && answer.dtypes == DtypeSet(Dtype::kLong);
   made_[symbol].is_one_hot = called.op.op == "one_hot";
+  made_[symbol].is_whole = is_whole || made_[symbol].is_position;
   for (const int operand : called.symbols) {
     if (!answer.is_always && state.dtypes(operand) == answer.dtypes && made_[symbol].from < 0)
       made_[symbol].from = operand;

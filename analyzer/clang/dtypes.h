@@ -76,6 +76,15 @@ class Dtypes {
   };
   CalledOp op(const clang::CallExpr* call);
   bool keeps_integers(const clang::CallExpr* call, const CalledOp& called) const;
+  // Of a tensor of integers, or of Half or BFloat16: what it had before a cast that lost a part.
+  // Nothing where its numbers were whole.
+  struct Narrowed {
+    Dtype from, to;
+    Place cast;
+    bool is_cast_itself = false;  // and not computed of what was cast
+  };
+  std::optional<Narrowed> narrowed(int symbol) const;
+  bool is_whole(int symbol) const;  // floor(x), or cast from integers
   // What cross_entropy() calls where the target is one of classes, which has another contract than
   // one of probabilities: integers, or integers that were cast, unless they are one_hot()'s.
   void name_class_loss(CalledOp& called) const;
@@ -153,6 +162,7 @@ class Dtypes {
     int cast_from = -1;
     int from = -1;  // the operand that it has its dtype from
     bool is_one_hot = false;
+    bool is_whole = false;
     bool is_position = false;
     bool names_none = false;  // options that have no dtype
   };

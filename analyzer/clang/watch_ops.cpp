@@ -4,8 +4,10 @@
 #include <utility>
 
 #include "analyzer/clang/watcher.h"
+#include "analyzer/op_answers.h"
 #include "analyzer/op_refusals.h"
 #include "ops/arguments.h"
+#include "ops/ops.h"
 
 namespace dtypecheck::analyzer {
 
@@ -97,6 +99,7 @@ class Ops : public Watcher {
   void call(const CallExpr* call) override {
     op_of(call);
     division_of(call);
+    written_by(call);
   }
 
  private:
@@ -121,7 +124,60 @@ class Ops : public Watcher {
     if (called.op.op.empty() || dtypes_.keeps_integers(call, called)) return;
     called.op.place = place_of(context_, call->getExprLoc());
     called.op.function = at_.function;
+    narrowed_in(call, called);
     add_op(std::move(called.op));
+  }
+
+  // x.to(torch::kLong) * 0.5, x.to(torch::kHalf).sum(): what the cast lost matters to the op.
+  void narrowed_in(const CallExpr* call, const Dtypes::CalledOp& called) {
+    const std::string& name = called.op.op;
+    const uint64_t facts = ops::facts_of(name);
+    const bool is_loss = (facts & ops::kLoss) != 0, is_backward = name == "backward";
+    const bool sums = is_loss || is_backward || (facts & ops::kReduces) != 0;
+    const bool computes =
+        is_backward ||
+        (promotes(name) && dtypes_.state.dtypes(dtypes_.tensor(call)).within(kFloating));
+    const Place place = sums || computes ? place_of(context_, call->getExprLoc()) : Place();
+    for (size_t i = 0; i < called.symbols.size() && place.line > 0; ++i) {
+      const auto narrowed = dtypes_.narrowed(called.symbols[i]);
+      if (!narrowed) continue;
+      const std::string& text = called.op.operands[i].text;
+      const bool is_low = kLowPrecision.contains(narrowed->to);
+      if (is_low && sums && (is_loss || narrowed->is_cast_itself) && low_.insert(place).second)
+        facts_.sums.push_back(
+            {place, at_.function, text, narrowed->to, SumKind::kOp, name, narrowed->cast});
+      if (!is_low && computes && cut_.insert(narrowed->cast).second)
+        facts_.cut_numbers.push_back({narrowed->cast, at_.function, text,
+                                      dtype_name(narrowed->from), narrowed->to, false, CutBy::kCast,
+                                      name, place});
+    }
+  }
+
+  // counts[i] = x, counts.copy_(x)
+  void written_by(const CallExpr* call) {
+    const auto* op = dyn_cast<CXXOperatorCallExpr>(call);
+    const auto member = member_call(call);
+    const Expr *to = nullptr, *value = nullptr;
+    if (op != nullptr && op->getOperator() == OO_Equal && isa<CallExpr>(stripped(op->getArg(0)))) {
+      to = op->getArg(0);
+      value = op->getArg(1);
+    } else if (member && member->name == "copy_" && call->getNumArgs() > 0) {
+      to = member->base;
+      value = call->getArg(0);
+    }
+    if (to == nullptr || !is_tensor(to->getType()) || !is_tensor(value->getType())) return;
+    const int target = dtypes_.tensor(to), given = dtypes_.tensor(value);
+    const auto dtype = dtypes_.state.dtypes(target).single();
+    const auto from = dtypes_.state.dtypes(given).single();
+    const bool is_byte = dtype == Dtype::kByte || dtype == Dtype::kChar;
+    if (!dtype || !from || !kIntegral.contains(*dtype) || is_byte || !kFloating.contains(*from) ||
+        dtypes_.is_whole(given))
+      return;
+    const Place place = place_of(context_, call->getExprLoc());
+    if (place.line > 0 && cut_.insert(place).second)
+      facts_.cut_numbers.push_back({place, at_.function, dtypes_.text(stripped(value)),
+                                    dtype_name(*from), *dtype, false, CutBy::kWrite,
+                                    dtypes_.text(stripped(to)), dtypes_.origin(target)});
   }
 
   void say_options(const SourceOp& op, SourceOperand& operand) const {
@@ -198,6 +254,7 @@ class Ops : public Watcher {
   }
 
   std::set<std::pair<Place, std::string>> ops_;
+  std::set<Place> low_, cut_;
   std::map<Place, size_t> divisions_;
 };
 

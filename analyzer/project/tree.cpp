@@ -109,7 +109,8 @@ bool is_of_gpu(const Include& include) {
 }  // namespace
 
 bool is_source(const fs::path& file) {
-  static const std::set<std::string> endings = {".cpp", ".cc", ".cxx", ".c++", ".cu"};
+  static const std::set<std::string> endings = {".cpp",  ".cc",  ".cxx", ".c++",
+                                                ".cppm", ".ixx", ".cu"};
   return endings.contains(file.extension().string());
 }
 

@@ -371,6 +371,22 @@ void train(Net net, torch::Tensor x) {
         for before, between, count in (("module;\n", "export module net;\nexport ", 1), ("", "static int module;\n", 0)):
             self.write("net.cpp", before + body.format(between))
             self.assertEqual(self.lint("--alone", "net.cpp").out.count("a C++20 module"), count)
+        (self.work / "net.cpp").rename(self.work / "net.cppm")
+        self.assertIn("in 1 file", self.lint(".").out)
+
+    def test_line_ends_of_windows(self):
+        """They stand behind the \\ of a macro, a comment's reason and a cure."""
+        source = ("#include <torch/torch.h>\n#define IS_FLOAT(x) \\\n  TORCH_CHECK(x.scalar_type() == torch::kFloat)\n"
+                  "at::Tensor f(at::Tensor x, at::Tensor y) {\n  IS_FLOAT(x);\n  x.data_ptr<float>();\n"
+                  "  // dtypecheck: allow(unchecked-data-ptr): its caller does\n  y.data_ptr<float>();\n"
+                  "  return torch::mm(x, x.to(torch::kDouble));\n}\n")
+        (self.work / "ends.cpp").write_bytes(source.replace("\n", "\r\n").encode())
+        result = self.lint("ends.cpp")
+        self.assertIn("1 error, 0 warnings", result.out)
+        self.assertIn("1 finding accepted", result.out)
+        self.assertEqual(self.lint("--fix", "ends.cpp").status, 0)
+        self.assertEqual((self.work / "ends.cpp").read_bytes(),
+                         source.replace("kDouble", "kFloat").replace("\n", "\r\n").encode())
 
     def test_blanks_and_utf8_in_every_path(self):
         self.write("ä b/setup.py", "")

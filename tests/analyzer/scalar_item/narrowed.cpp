@@ -12,3 +12,11 @@ int64_t kept(at::Tensor x) {
   at::Tensor flags = x.to(at::kInt).to(at::kLong).to(at::kLong);
   return x.to(at::kInt).item<int>() + flags.item<int64_t>();
 }
+
+// A fraction that is cut off and read as a float; one that is read as the integer it became is meant.
+float fraction(int64_t n) {
+  const at::Tensor loss = at::rand({n}).mean();
+  const float whole = static_cast<float>(loss.to(at::kInt).item<int>());
+  return whole + loss.to(at::kInt).item<float>();
+  // EXPECT warning: loss.to(at::kInt) is Float, cast to Int, which drops what is behind the point [scalar-item]
+}
