@@ -727,9 +727,10 @@ std::optional<Dtypes::Narrowed> Dtypes::narrowed(int symbol) const {
     if (made.cast_from < 0 || !state.knows(made.cast_from) || state.is_mixed(at)) continue;
     const auto from = state.dtypes(made.cast_from).single(), to = state.dtypes(at).single();
     const bool was_wide = from && (*from == Dtype::kFloat || *from == Dtype::kDouble);
-    if (!was_wide || !to || is_assumed(made.cast_from)) return std::nullopt;
+    if (!was_wide || !to) return std::nullopt;
     const bool is_cut = kIntegral.contains(*to) && !is_whole(made.cast_from);
-    if (!is_cut && !kLowPrecision.contains(*to)) return std::nullopt;
+    const bool is_low = kLowPrecision.contains(*to) && !is_assumed(made.cast_from);
+    if (!is_cut && !is_low) return std::nullopt;
     return Narrowed{*from, *to, made.place, at == symbol};
   }
   return std::nullopt;

@@ -210,3 +210,23 @@ void gradient() {
   y.backward(torch::ones({2, 4}).to(torch::kDouble));
   y.backward(torch::ones({2, 4}).to(torch::kFloat));
 }
+
+void losses(int64_t n) {
+  torch::nn::Linear net(4, 4);
+  torch::Tensor x = torch::rand({n, 4}), y = torch::rand({n, 4});
+  // loss in Half
+  torch::Tensor loss = torch::mse_loss(net->forward(x), y).to(torch::kHalf);
+  loss.backward();
+  // EXPECT warning: backward is given loss in Half, which was wider before [half-accumulation]
+  // sum in Half
+  torch::Tensor total = x.to(torch::kHalf).sum();
+  // EXPECT warning: sum is given x.to(torch::kHalf) in Half, which was wider before [half-accumulation]
+  // truncated to Long
+  torch::Tensor whole = net->forward(x).to(torch::kLong);
+  // EXPECT warning: whole is Float and is cast to Long, and add computes in floating point with it: what is behind the point is dropped [float-literal-tensor-promotion]
+  torch::Tensor sum = whole + y;
+  // read as Int
+  const float shown = y.mean().to(torch::kInt).item<float>();
+  // EXPECT warning: y.mean().to(torch::kInt) is Float, cast to Int, which drops what is behind the point [scalar-item]
+  torch::mse_loss(net->forward(x), y + x.sum() + shown).backward();
+}
