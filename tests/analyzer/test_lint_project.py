@@ -269,6 +269,12 @@ class AcrossFiles(tool.SharedCacheTest):
         self.write("eval.cpp", (self.work / "main.cpp").read_text())
         self.assertEqual(self.findings(), [])
 
+    def test_what_a_cast_loses_of_what_another_file_gives(self):
+        for given, found in (("torch::rand({2, 4})", [("net.cpp", 4, "warning", "float-literal-tensor-promotion")]),
+                             ("torch::rand({2, 4}).round()", [])):
+            self.model(forward="return fc2(fc1(x + x.to(torch::kInt) * 0.5));", given=given)
+            self.assertEqual(self.findings(), found)
+
     def test_the_file_that_makes_a_model_by_itself(self):
         """The body of the model's functions is looked up in the project."""
         for given, found in (("torch::ones({2, 4})", [("net.cpp", 4, "error", "mixed-operands")]),
