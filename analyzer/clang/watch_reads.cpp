@@ -86,7 +86,10 @@ class Reads : public Watcher {
  public:
   using Watcher::Watcher;
   void call(const CallExpr* call) override {
-    if (const auto member = member_call(call)) read_of(*member);
+    if (const auto member = member_call(call)) {
+      read_of(*member);
+      scalar_of(*member);
+    }
   }
   void call_unseen(const CallExpr* call) override { hand_on_arguments(call); }
   // The parameters that are pointers without a type.
@@ -229,6 +232,21 @@ class Reads : public Watcher {
     read.tensor.name = dtypes_.text(stripped(site.call->getArg(at)));
     read.check_at = {};  // what a check there would name is the helper's
     read.type_place = {};
+  }
+
+  // loss.item().toFloat(), which item<float>() is short for.
+  void scalar_of(const MemberCall& call) {
+    const bool is_double = call.name == "toDouble";
+    const auto item =
+        is_double || call.name == "toFloat" ? member_call(stripped(call.base)) : std::nullopt;
+    if (!item || item->name != "item" || !item->types.empty() || !is_tensor(item->base->getType()))
+      return;
+    Read read;
+    read.place = place_of(context_, member_location(item->call));
+    read.how = ReadAs::kItem;
+    read.tensor = dtypes_.fact(item->base);
+    add_read(std::move(read), dtypes_.tensor(item->base),
+             is_double ? context_.DoubleTy : context_.FloatTy);
   }
 
   void read_of(const MemberCall& call) {

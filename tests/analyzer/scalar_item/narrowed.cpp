@@ -16,7 +16,9 @@ int64_t kept(at::Tensor x) {
 // A fraction that is cut off and read as a float; one that is read as the integer it became is meant.
 float fraction(int64_t n) {
   const at::Tensor loss = at::rand({n}).mean();
-  const float whole = static_cast<float>(loss.to(at::kInt).item<int>());
-  return whole + loss.to(at::kInt).item<float>();
+  const float whole = static_cast<float>(loss.to(at::kInt).item<int>()) + loss.item().toFloat();
+  const double read = loss.to(at::kLong).item().toDouble();
+  // EXPECT warning: loss.to(at::kLong) is Float, cast to Long, which drops what is behind the point [scalar-item]
+  return whole + read + loss.to(at::kInt).item<float>();
   // EXPECT warning: loss.to(at::kInt) is Float, cast to Int, which drops what is behind the point [scalar-item]
 }
