@@ -125,8 +125,10 @@ bool is_there_still(const Node& node, const Finding& goal, const Node& next,
   return std::none_of(node.trial->findings.begin(), node.trial->findings.end(), is_there);
 }
 
+// A note is left of damage that is none any more.
 bool is_still(const Node& node, const Finding& goal, const Node& next, const Finding& finding) {
-  return !is_cost_of(goal, finding) && is_there_still(node, goal, next, finding);
+  const bool is_note = finding.severity < Severity::kWarning && goal.severity >= Severity::kWarning;
+  return !is_note && !is_cost_of(goal, finding) && is_there_still(node, goal, next, finding);
 }
 
 // A cast to integers that the change wrote.
