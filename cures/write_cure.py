@@ -1297,6 +1297,15 @@ def linear_in_float(site):
     return [[site.source.replaced(call, text), *([] if torch or has_functional else [import_of_torch(site.source)])]]
 
 
+def default_dtype(site):
+    """torch.set_default_dtype(torch.float64) below the imports of the file that asks for it."""
+    torch = torch_name(site.source)
+    if torch is None:
+        raise Unplaced("the file does not import torch")
+    imports = [n for n in site.source.tree.body if isinstance(n, (ast.Import, ast.ImportFrom))]
+    return [[site.source.new_line(max(n.end_lineno for n in imports), "", f"\n{torch}.set_default_dtype({torch}.{site.cure['dtype']})")]]
+
+
 def copied_back(site):
     """p.copy_(weight), behind the step that goes to weight = p.float(), or to weight = p and weight = weight.float()."""
     step = only([n for n in site.calls() if method_of(n).endswith("_") and is_name(n.func.value)], "the step")
@@ -1313,7 +1322,7 @@ def copied_back(site):
 REWRITES = {"linear in Float": linear_in_float, "copied back": copied_back, "clipped": clipped, "astype": astype, "autocast left": leave_autocast,
             "autocast off": autocast_off, "lowest": lowest, "held at lowest": held_at_lowest, "constructor": constructor, "not in place": not_in_place,
             "floating alone": floating_alone, "floats alone": floats_alone, "floor": floor, "whole numbers": whole_numbers, "^": exclusive_or,
-            "~": invert, "number": fit_number, "epsilon": fit_epsilon, "optimizer epsilon": fit_optimizer_epsilon, "gradient": cast_gradient, "gradient read": cast_gradient_read,
+            "~": invert, "number": fit_number, "epsilon": fit_epsilon, "optimizer epsilon": fit_optimizer_epsilon, "default dtype": default_dtype, "gradient": cast_gradient, "gradient read": cast_gradient_read,
             "numpy": cast_for_numpy, "requires_grad_": cast_before_requires_grad, "inverted": cast_inverted, "arguments": cast_arguments,
             "scaler": without_scaler, "dtype": dtype_argument, "dtype given": dtype_given, "dtype named": dtype_named, "no dtype": without_dtype,
             "asked": ask_otherwise, "region again": reopened, "region dtype": region_dtype, "scaled": scaled, "unscale": unscale, "buffer": buffer,

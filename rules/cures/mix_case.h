@@ -49,6 +49,7 @@ void cast_for_written(MixCase& m);
 void cast_at_caller(MixCase& m);
 
 // mix_origins.cpp
+void raise_defaults(MixCase& m);
 void cast_at_promotion(MixCase& m);
 void cast_promoted_input(MixCase& m);
 void cast_at_last_promotion(MixCase& m);

@@ -129,6 +129,7 @@ std::vector<Cure> mix_cures(const RunIndex& index, const JudgeOptions& options, 
   if (may_drop_scale(m, m.odd) || may_drop_scale(m, m.other)) return {};
   if (m.index.has(m.call, ops::kBackward) && cast_at_forward_loss(m)) return m.cures;
   if (ops::facts_of(m.call.op) & ops::kLoss) raise_to_float(m, m.call);
+  raise_defaults(m);
   hand_autocast_to_backward(m);
   read_gradient_in_float(m);
   reopen_region(m);
@@ -191,6 +192,7 @@ std::vector<Cure> promotion_cures(const RunIndex& index, const JudgeOptions& opt
   const bool is_meant = source.maker != nullptr && mix.odd.dtype == Dtype::kDouble &&
                         is_lowered_elsewhere(index, *source.maker, low);
   if (is_meant) m.add(m.propose.cast_operand(call, wide, low, noun_of(wide)));
+  raise_defaults(m);
   cast_at_promotion(m);
   cast_at_maker(m);
   register_buffer(m, call, wide, /*is_sure=*/false);

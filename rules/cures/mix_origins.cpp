@@ -36,6 +36,38 @@ void cast_other_at_maker(MixCase& m) {
   if (is_here || was_like_it) m.add(m.propose.cast_result(*maker, m.odd.dtype));
 }
 
+// Of a network no layer of which multiplies by a parameter, a Gaussian process or a simulation, the
+// numbers that a line asks for in Double are meant so: what was made in the default's dtype is not.
+void raise_defaults(MixCase& m) {
+  const Side* wide = m.odd.dtype == Dtype::kDouble     ? &m.odd
+                     : m.other.dtype == Dtype::kDouble ? &m.other
+                                                       : nullptr;
+  if (wide == nullptr || wide->operand == nullptr) return;
+  const Provenance asked = m.index.provenance().of(m.call, *wide->operand);
+  const OpCall* maker = asked.maker;
+  const bool is_asked = maker != nullptr && asked.parameter == nullptr &&
+                        is_users_own(maker->site) && !maker->autocast.is_inner &&
+                        (m.index.has(*maker, ops::kCast) ||
+                         (m.index.has(*maker, ops::kFactory) && maker->scalar("dtype") != nullptr));
+  const bool meets_learned =
+      std::any_of(m.call.operands.begin(), m.call.operands.end(), [&](const Operand& operand) {
+        return operand.dtypes == DtypeSet(Dtype::kFloat) &&
+               (is_parameter(operand) ||
+                m.index.provenance().of(m.call, operand).parameter != nullptr);
+      });
+  if (!is_asked || !meets_learned || m.index.has_parameters_in(m.call.process, Dtype::kDouble))
+    return;
+  const auto& calls = m.index.run().calls;
+  const bool has_layers = std::any_of(calls.begin(), calls.end(), [&](const OpCall& layer) {
+    return layer.process == m.call.process && m.index.has(layer, ops::kMultiplies) &&
+           std::any_of(layer.operands.begin(), layer.operands.end(),
+                       [](const Operand& operand) { return is_parameter(operand); });
+  });
+  if (!has_layers)
+    m.add(m.propose.rewrite(*maker, Dtype::kDouble, "default dtype",
+                            "make parameters in Double as well, by torch.set_default_dtype()"));
+}
+
 // Data that are in Double because NumPy makes them so, where no model is.
 static void cast_array_in_double(MixCase& m) {
   const OpCall* maker = m.source.maker;

@@ -85,6 +85,12 @@ class WriteCureTest(unittest.TestCase):
             self.assertEqual(self.ways(text, 5, "rewrite", **how), [text.replace(before, after)])
         self.refuse("what makes the optimizer", "import torch\nopt = torch.optim.SGD(groups)\nopt.step()\n", 3, "rewrite", **how)
 
+    def test_a_default_dtype(self):
+        text = "import math\nimport torch\n\nX = torch.rand(3).to(**kwargs)\n"
+        how = dict(op="_to_copy", operand="default dtype", dtype="float64")
+        self.assertEqual(self.ways(text, 4, "rewrite", **how), [text.replace("torch\n\n", "torch\n\ntorch.set_default_dtype(torch.float64)\n\n")])
+        self.refuse("does not import torch", "import math\nX = f(3)\n", 2, "rewrite", **how)
+
     def test_a_number_on_the_left(self):
         text = "import torch\ndef index(all, guess, classes, keep):\n    truth = all[keep]\n    return {}\n"
         def written(line, meets_number=True):
