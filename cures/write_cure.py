@@ -1300,9 +1300,9 @@ def linear_in_float(site):
 def default_dtype(site):
     """torch.set_default_dtype(torch.float64) below the imports of the file that asks for it."""
     torch = torch_name(site.source)
-    if torch is None:
-        raise Unplaced("the file does not import torch")
     imports = [n for n in site.source.tree.body if isinstance(n, (ast.Import, ast.ImportFrom))]
+    if torch is None or not imports:
+        raise Unplaced("the file does not import torch at its top")
     return [[site.source.new_line(max(n.end_lineno for n in imports), "", f"\n{torch}.set_default_dtype({torch}.{site.cure['dtype']})")]]
 
 

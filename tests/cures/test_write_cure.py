@@ -90,6 +90,7 @@ class WriteCureTest(unittest.TestCase):
         how = dict(op="_to_copy", operand="default dtype", dtype="float64")
         self.assertEqual(self.ways(text, 4, "rewrite", **how), [text.replace("torch\n\n", "torch\n\ntorch.set_default_dtype(torch.float64)\n\n")])
         self.refuse("does not import torch", "import math\nX = f(3)\n", 2, "rewrite", **how)
+        self.refuse("at its top", "def f():\n    import torch\n    return torch.rand(3).double()\n", 3, "rewrite", **how)
 
     def test_a_number_on_the_left(self):
         text = "import torch\ndef index(all, guess, classes, keep):\n    truth = all[keep]\n    return {}\n"

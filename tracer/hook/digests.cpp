@@ -119,7 +119,6 @@ bool is_wanted(uint32_t step) {
   return digest_steps->empty() ? (step & (step - 1)) == 0 : digest_steps->contains(step);
 }
 
-// A list's tensors keep their places.
 template <typename Visit>
 void for_tensors(const c10::IValue& value, const Visit& visit) {
   if (value.isTensor()) return visit(value.unsafeToTensorImpl());

@@ -125,11 +125,11 @@ void record_throw(ThreadState* state, trace::SignatureRecord* record) {
   if (!state->has_message) return;  // a Python error that only passed through
   __atomic_fetch_add(&record->throws, 1, __ATOMIC_RELAXED);
   BusyScope busy(state);
-  write_throw(record, state->message, state->message_type, caller_here());
+  write_throw(record, state->message, state->message_type, /*is_in_call=*/true);
 }
 
 void write_throw(trace::SignatureRecord* record, const char* message, const char* type,
-                 uint32_t caller) {
+                 bool is_in_call) {
   if (record->id == 0) return;  // of a file that was left since
   const uint64_t key = mix(reinterpret_cast<uint64_t>(record), fnv1a(message)) | 1;
   if (tracer.messages.find(key)) return;
@@ -138,6 +138,7 @@ void write_throw(trace::SignatureRecord* record, const char* message, const char
   const bool is_first = __atomic_load_n(&record->throws, __ATOMIC_RELAXED) <= 1;
   if (!is_first && !tracer.messages.has_room()) return;
   const uint32_t text = intern(message), type_text = intern(type);
+  const uint32_t caller = is_in_call ? caller_here() : 0;
   auto* written = tracer.file.reserve<trace::ThrowRecord>(trace::RecordKind::kThrow);
   if (!written) return;
   written->signature = record->id;

@@ -16,9 +16,10 @@ void record_throw(ThreadState* state, trace::SignatureRecord* record);
 // An exception leaves the Python program uncaught.
 void on_uncaught(const python::Refusal& refusal);
 
-// Writes a ThrowRecord unless this signature threw with this message before.
+// Writes a ThrowRecord unless this signature threw with this message before. `is_in_call`: this
+// thread is in the call that throws, so that its caller is asked for.
 void write_throw(trace::SignatureRecord* record, const char* message, const char* type,
-                 uint32_t caller = 0);
+                 bool is_in_call = false);
 
 // In a forked child: nothing was written yet.
 void forget_messages();
