@@ -674,9 +674,9 @@ void check(const OpCall& call, const RunIndex& index, Findings& out) {
     const std::string why =
         rounded == nullptr && is_cut ? "integers hold no fractions: a cast cuts them off"
         : rounded == nullptr
-            ? fmt::format(
-                  "{} has too few bits, or too small a range, for what it computes",
-                  call.operands.empty() ? dtype_name(*dtype) : dtype_word(call.operands.front()))
+            ? fmt::format("{} has too few bits, or too small a range, for what it computes",
+                          falls || call.operands.empty() ? dtype_name(*dtype)
+                                                         : dtype_word(call.operands.front()))
             : fmt::format("an operand was rounded to {}{} before, and here that changes the result",
                           name, at_place(rounded->site));
     std::vector<Cure> cures = moved(index, out.options(), call, rounding);

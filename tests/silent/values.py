@@ -66,6 +66,14 @@ def ids_of_a_long_table():
     return torch.tensor(float(len(kept[:, 0].long().unique())))
 
 
+@case("far-from-float")
+def users_of_a_large_table():
+    """More IDs than are looked at, from which Float drops the last bits."""
+    users = torch.arange(100000) + 2**25
+    kept = users.float() if MODE == "damaged" else users
+    return torch.tensor(float(len(kept.unique())))
+
+
 @case(None)
 def sound_of_many_samples():
     """16 bits of sound in BFloat16 are rounded as any number, and stay numbers."""

@@ -330,9 +330,10 @@ bool is_beyond(const Tensor& tensor, at::ScalarType target) {
   const double least = target == at::kDouble ? 0x1p53 : is_count ? 1 << 24 : 1 << 16;
   if (!is_count && tensor.scalar_type() != at::kDouble) return false;
   if (target != at::kFloat && !(is_long && target == at::kDouble)) return false;
-  if (!is_shadowable(tensor) || is_large(tensor)) return false;
+  const Tensor part = is_shadowable(tensor) ? part_of(tensor) : Tensor();
+  if (!part.defined()) return false;
   return tensor.is_cuda() ||  // asked again of its stand-in
-         tensor.abs().max().to(at::kDouble).item<double>() > least;
+         part.abs().max().to(at::kDouble).item<double>() > least;
 }
 
 // What a copy or a cast makes of its last tensor.
