@@ -44,7 +44,7 @@ def cast_ways(site, nodes, lists=()):
         has_method = more and site.cure["dtype"] in METHOD_OF  # ".float()" needs no name for torch
         suffix = f".{METHOD_OF[site.cure['dtype']]}()" if has_method else cast_text(site, text)
         edits = [edit for node in nodes for edit in (
-            [site.source.replaced(node, f"[t{suffix} for t in {site.source.text(node)}]")] if node in lists else
+            [site.source.before(node, f"[t{suffix} for t in "), site.source.behind(node, "]")] if node in lists else
             cast_edits(site, node, text, suffix))]
         ways.append(edits + (more if any(text in edit[-1] for edit in edits) else []))
     return ways

@@ -119,14 +119,15 @@ def is_keyword_of(keyword, argument):
 
 
 def in_subscript(site, nodes, op, operand):
-    """"a[index] = value" """
+    """"a[index] = value", and "a[index], b[index] = f(x)" """
     if not (op.startswith("index_put") or op in ("index", "copy")):
         return []
-    puts = [n for n in nodes if isinstance(n, ast.Assign) and isinstance(n.targets[0], ast.Subscript)]
+    targets = [(getattr(n.targets[0], "elts", n.targets), n.value) for n in nodes if isinstance(n, ast.Assign)]
+    puts = [put for put in targets if all(isinstance(target, ast.Subscript) for target in put[0])]
     if operand in ("values", "src"):
-        return [puts[0].value] if len(puts) == 1 else []
+        return [puts[0][1]] if len(puts) == 1 else []
     if operand == "self":  # what is written is never cast, but others are to its dtype
-        return [puts[0].targets[0].value] if len(puts) == 1 else []
+        return [puts[0][0][0].value] if len(puts) == 1 else []
     subscripts = [n for n in nodes if isinstance(n, ast.Subscript)]
     if not operand.startswith("indices") or len(subscripts) != 1:
         return []

@@ -66,7 +66,7 @@ def cast_operand(site):
         return cast_ways(site, [nodes[0] for nodes in found])
     nodes = operand_nodes(site) if names == [site.cure["operand"]] or not site.cure["operand"] else []
     if nodes:
-        return cast_earlier(site, nodes) + cast_ways(site, nodes)
+        return cast_earlier(site, nodes) + cast_ways(site, nodes, [n for n in nodes if is_unpacked(site, n)])
     if isinstance(site.statement, FUNCTIONS):
         argument = compiled_argument(site)
         if argument is None:
@@ -79,6 +79,12 @@ def cast_operand(site):
             return [[site.source.replaced(nodes[0], f"[t.to({dtype}) for t in {text}]"), *more]
                     for dtype, more in dtype_texts(site, nodes[0])]
     return cast_module_input(site)
+
+
+def is_unpacked(site, node):
+    """f(x) of "a[i], b[i] = f(x)" """
+    around = site.source.parents.get(node)
+    return isinstance(around, ast.Assign) and isinstance(around.targets[0], ast.Tuple) and isinstance(node, ast.Call)
 
 
 def cast_earlier(site, nodes):
@@ -518,6 +524,8 @@ def devices_of(site):
     given = [module_argument(site, call), *(a for a in call.args if may_be_tensor(a))] if call is not None else []
     read = [n for n in site.calls() if site.is_called(site.cure["calls"][0]["op"], n)] if site.cure["calls"] else []
     given += [a for n in read for a in n.args if is_name(a)]
+    computed = signed(site, list(head_nodes(site.statement)), site.cure["calls"][0]["op"]) if site.cure["calls"] else None
+    given += computed[:2] if computed else []
     named = [node for node in [*operand_nodes(site), *given] if node is not None and is_name(node)]
     return [f"{site.source.text(node)}.device.type" for node in named[:1]] + [None]
 

@@ -72,6 +72,17 @@ Rounding rounding_followed(const RunIndex& index, const OpCall& call) {
   return {op, reader};
 }
 
+bool reads_weight(const OpCall& call) {
+  return std::any_of(call.operands.begin(), call.operands.end(), is_weight);
+}
+
+// A product of no weights, of positions and frequencies, that autocast computes in 16 bits.
+bool is_lowered_by_autocast(const OpCall& call) {
+  const auto dtype = call.result_dtype();
+  return call.autocast.is_wrapper && dtype && kLowPrecision.contains(*dtype) &&
+         std::all_of(call.operands.begin(), call.operands.end(), is_wide) && !reads_weight(call);
+}
+
 // The op that rounded what this one computes with: it answers in fewer bits than it was given, or
 // made numbers in 16 bits. One that answers in Float only where none did so in 16 bits.
 Rounding rounded_by(const RunIndex& index, const OpCall& call) {
@@ -90,7 +101,8 @@ Rounding rounded_by(const RunIndex& index, const OpCall& call) {
     });
     const bool is_cast = at != &call && narrows && index.has(*at, ops::kCast);
     const bool is_made = at != &call && (at->operands.empty() || rounds_integers(index, *at));
-    if (is_low && (is_cast || is_made)) return reached[next];
+    if (is_low && (is_cast || is_made || (at != &call && is_lowered_by_autocast(*at))))
+      return reached[next];
     if (is_cast && dtype == Dtype::kFloat && in_float.op == nullptr) in_float = reached[next];
     for (const Operand& operand : at->operands) {
       if (operand.requires_grad && is_weight(operand)) continue;
@@ -460,6 +472,10 @@ std::vector<Cure> moved(const RunIndex& index, const JudgeOptions& options, cons
     return propose.widen_written(*rounded);
   if (!is_users_own(rounded->site) || rounded->site.phase == Phase::kBackward) return {};
   std::vector<Cure> cures;
+  if (is_lowered_by_autocast(*rounded)) {
+    add(cures, propose.leave_autocast(*rounded));
+    return cures;
+  }
   if (rounded->result_dtype() == Dtype::kFloat && source == Dtype::kDouble) {
     for (const OpCall* one : rounded_before_difference(index, call))
       add(cures, kept_in(propose, *one, source));
@@ -593,15 +609,15 @@ std::string lost_text(const RunIndex& index, const InexactValue& inexact) {
 bool is_of_features(const RunIndex& index, const OpCall& call) {
   const Arrival arrival = call.inexact->arrival;
   const OpCall* layer = index.run().call(call.inexact->arrived_at);
+  if ((arrival != Arrival::kProduct && arrival != Arrival::kLost) || layer == nullptr) return false;
   const OpCall* rounded = rounding_followed(index, call).op;
-  if ((arrival != Arrival::kProduct && arrival != Arrival::kLost) || layer == nullptr ||
-      rounded == nullptr || !index.has(*rounded, ops::kCast | ops::kFactory) ||
-      !is_users_own(rounded->site) || rounded->autocast.is_wrapper ||
-      rounded->site.phase == Phase::kBackward)
+  if (rounded == nullptr) {
+    rounded = rounded_by(index, call).op;
+    if (rounded == nullptr || !is_lowered_by_autocast(*rounded)) return false;
+  } else if (!index.has(*rounded, ops::kCast | ops::kFactory) || rounded->autocast.is_wrapper) {
     return false;
-  const auto reads_weight = [](const OpCall& one) {
-    return std::any_of(one.operands.begin(), one.operands.end(), is_weight);
-  };
+  }
+  if (!is_users_own(rounded->site) || rounded->site.phase == Phase::kBackward) return false;
   const std::vector<const OpCall*> makers = index.with_makers(*rounded);
   if (makers.size() > kMaxFollowed ||
       std::any_of(makers.begin(), makers.end(), [&](auto* made) { return reads_weight(*made); }))

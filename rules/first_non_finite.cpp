@@ -81,6 +81,19 @@ bool is_scratch(const OpCall& call) {
          });
 }
 
+// Writes a part of memory that nobody has filled: what is left of it may be anything.
+bool fills_memory(const RunIndex& index, const OpCall& call) {
+  constexpr int kMostWrites = 16;
+  const OpCall* writes = &call;
+  for (int way = 0; way < kMostWrites && writes != nullptr && !writes->operands.empty(); ++way) {
+    const std::string_view name = ops::parse_op_name(writes->op).name;
+    if (name.empty() || name.back() != '_') return false;
+    writes = index.run().call(writes->operands.front().origin);
+    if (writes != nullptr && index.has(*writes, ops::kUninitialized)) return true;
+  }
+  return false;
+}
+
 std::set<uint32_t> processes_with_scaler(const RunIndex& index) {
   std::set<uint32_t> processes;
   for (const OpCall& call : index.judged_calls()) {
@@ -263,7 +276,8 @@ void check_run(const RunIndex& index, Findings& out) {
     if (draws_by_non_finite(call)) processes[call.process].is_drawn_by = true;
     if (call.site.phase == Phase::kBackward && scaled.contains(call.process)) continue;
     for (const NonFinite& what : call.non_finite) {
-      if (what.is_loss || what.is_read || (!what.operands_had_no_nan && is_scratch(call))) continue;
+      if (what.is_loss || what.is_read) continue;
+      if (!what.operands_had_no_nan && (is_scratch(call) || fills_memory(index, call))) continue;
       if (what.is_nan && !what.operands_had_no_nan && out.is_reported(call)) continue;
       const Event event{&call, &what};
       First& first = processes[call.process];

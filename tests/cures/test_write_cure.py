@@ -223,6 +223,9 @@ class Scale(torch.autograd.Function):
     def test_what_is_put_into_a_subscript(self):
         self.check("a[i] = v", "a[i] = v.to(torch.float32)", op="index_put_", operand="values")
         self.check("a.w[i] = v", "a.w[i] = v.to(a.w.dtype)", op="index_put_", operand="values", others=["self"])
+        self.check("a[i], b[i] = f(x)", "a[i], b[i] = [t.to(torch.float32) for t in f(x)]", op="index_put_", operand="values")
+        self.check("a[i], b[i] = x, y", "a[i], b[i] = x.to(torch.float32), y.to(torch.float32)", op="index_put_", operand="values")
+        self.refuse("not found on the line", "import torch\na[i], b = f(x)\n", op="index_put_", operand="values")
         self.check("b = a[i]", "b = a[i.to(torch.int64)]", op="index", operand="indices[0]", dtype="int64")
 
     def test_an_operand_around_which_another_op_is_called(self):
@@ -750,6 +753,8 @@ def main(args):
         self.refuse("head of a block", "import torch\nfor y in q @ k:\n    pass\n", 2, "rewrite", operand="autocast left", dtype="float32")
         found = self.ways("import torch\ny = torch.matmul(w, x)\n", 2, "rewrite", operand="autocast off", dtype="float32", op="matmul")
         self.assertIn('with torch.autocast(w.device.type, enabled=False):\n    y = torch.matmul(w, x)\n', found[0])
+        found = self.ways("import torch\ny = w * x.mT\n", 2, "rewrite", operand="autocast off", dtype="float32", op="mul")
+        self.assertIn('with torch.autocast(w.device.type, enabled=False):\n    y = w * x.mT\n', found[0])
 
     # ---- settings and rewrites
 
