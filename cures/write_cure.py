@@ -1262,21 +1262,25 @@ def own_backward(site):
 
 
 def astype_call(site):
-    """x.astype(np.uint8) of the line, and where it names the dtype."""
-    call = method_call(site, "astype")
-    dtypes = [*call.args[:1], *(k.value for k in call.keywords if k.arg == "dtype")]
+    """x.astype(np.uint8) of the line, or np.asarray(x, np.uint8), and where it names the dtype."""
+    op = site.cure["calls"][0]["op"].rsplit(".", 1)[-1]
+    call = site.one(lambda nodes: [n for n in calls_in(nodes) if last_part(n.func) == op], f"a call of {op}()")
+    dtypes = [*call.args[0 if op == "astype" else 1:][:1], *(k.value for k in call.keywords if k.arg == "dtype")]
     return call, only(dtypes, "the dtype")
 
 
 def clipped(site):
-    """np.clip(x, 0, 255).astype(np.uint8) for x.astype(np.uint8)."""
+    """np.clip(x, 0, 255).astype(np.uint8) for x.astype(np.uint8), and np.asarray(np.clip(x, 0, 255), np.uint8)."""
     call, _ = astype_call(site)
-    name, receiver = numpy_name(site.source), call.func.value
+    is_function = last_part(call.func) != "astype"
+    name, receiver = numpy_name(site.source), call.args[0] if is_function else call.func.value
     if name is None:
         raise Unplaced("the file does not import numpy")
     bits = int(re.sub(r"\D", "", site.cure["dtype"]))
     ends = (0, 2 ** bits - 1) if site.cure["dtype"].startswith("u") else (-2 ** (bits - 1), 2 ** (bits - 1) - 1)
     text = site.source.text(receiver)
+    if is_function:
+        return [[site.source.replaced(receiver, f"{name}.clip({text}, {ends[0]}, {ends[1]})")]]
     has_brackets = (call.func.lineno, call.func.col_offset) < (receiver.lineno, receiver.col_offset)  # (x * 255).astype(np.uint8)
     return [[(call.func.lineno - 1, call.func.col_offset, receiver.end_lineno - 1, receiver.end_col_offset + has_brackets,
               f"{name}.clip({text}, {ends[0]}, {ends[1]})")]]
@@ -1284,6 +1288,8 @@ def clipped(site):
 
 def astype(site):
     _, dtype = astype_call(site)
+    if isinstance(dtype, ast.Name):
+        raise Unplaced("a variable gives the dtype")
     (text, _), = dtype_texts(site)
     return [[site.source.replaced(dtype, in_kind_of(dtype, text))]]
 

@@ -236,7 +236,7 @@ std::vector<Cure> kept_by_cast(const RunIndex& index, const JudgeOptions& option
   return cures;
 }
 
-// By ndarray.astype().
+// By ndarray.astype(), numpy.asarray() or numpy.array().
 void check_array_cast(const RunIndex& index, const OpCall& call, Findings& out) {
   const Dtype dtype = *call.result_dtype();
   const double from = call.inexact->from, to = call.inexact->to;
@@ -267,7 +267,8 @@ void check_array_cast(const RunIndex& index, const OpCall& call, Findings& out) 
 
 // NumPy computed it before any op of LibTorch was called.
 void check_array(const RunIndex& index, const OpCall& call, Findings& out) {
-  if (call.op.ends_with(".astype")) return check_array_cast(index, call, out);
+  for (const std::string_view cast : {".astype", ".asarray", ".array"})
+    if (call.op.ends_with(cast)) return check_array_cast(index, call, out);
   const IntegerRange* range = integer_range(*call.result_dtype());
   if (range == nullptr || !wraps(*range, call.inexact->from) ||
       wraps_as_meant(index, out.options(), call))

@@ -28,6 +28,15 @@ std::string lower(std::string_view text) {
   return out;
 }
 
+constexpr std::string_view kDocstring = "\"\"\"";
+
+size_t places_of(std::string_view text, std::string_view piece) {
+  size_t count = 0;
+  for (size_t at = text.find(piece); at != text.npos; at = text.find(piece, at + piece.size()))
+    ++count;
+  return count;
+}
+
 // A line of Python without what a '#' outside of quotes begins.
 std::string_view without_comment(std::string_view line) {
   char quote = 0;
@@ -296,9 +305,12 @@ class Asker {
 
   std::optional<Asked> on_line_of(const std::string& file, const Candidate& one) const {
     const std::string_view name = last_name(one.name);
+    bool in_docstring = false;
     for (int number = 1; number < kMostLines; ++number) {
       const std::string line = line_at(file, number);
-      if (line.empty() || !says(line, name, one.value)) continue;
+      const bool is_prose = in_docstring || trimmed(line).starts_with(kDocstring);
+      if (places_of(line, kDocstring) % 2 != 0) in_docstring = !in_docstring;
+      if (line.empty() || is_prose || !says(line, name, one.value)) continue;
       SourceLine at{.file = file, .line = number};
       const std::string_view value = one.value;
       return Asked{fmt::format("{}={}", name, value), place(Site{.line = at}), "", at};

@@ -1262,10 +1262,15 @@ def main(args):
                 ("y = (x * 255).astype(np.uint8)", "y = np.clip(x * 255, 0, 255).astype(np.uint8)", "clipped", "uint8"),
                 ("return f(x).astype(dtype=np.int16)", "return np.clip(f(x), -32768, 32767).astype(dtype=np.int16)", "clipped", "int16"),
                 ("y = x.astype(np.float32)", "y = x.astype(np.float64)", "astype", "float64"),
+                ("y = np.asarray(x, np.uint8)", "y = np.asarray(np.clip(x, 0, 255), np.uint8)", "clipped", "uint8"),
+                ("y = np.asarray(x, dtype=np.uint8)", "y = np.asarray(x, dtype=np.int64)", "astype", "int64"),
                 ("y = x.astype('float16', copy=False)", 'y = x.astype("float32", copy=False)', "astype", "float32")):
             with self.subTest(before):
                 head = "import numpy as np\ndef g():\n    "
-                self.assertEqual(self.in_numpy(before + "\n", 3, "rewrite", how, "astype", dtype, head), after + "\n")
+                op = "asarray" if "asarray" in before else "astype"
+                self.assertEqual(self.in_numpy(before + "\n", 3, "rewrite", how, op, dtype, head), after + "\n")
+        with self.assertRaisesRegex(Unplaced, "a variable gives the dtype"):
+            self.in_numpy("y = x.astype(dtype)\n", 2, "rewrite", "astype", "astype", "float64")
 
     # ---- sources
 

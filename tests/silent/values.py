@@ -228,6 +228,20 @@ def picture_beyond_white():
 
 
 @case("far-from-float")
+def corners_of_patches():
+    """Positions beyond 255 that are given the dtype of the image."""
+    image = np.zeros((512, 512), np.uint8)
+    corners = np.arange(0, 512, 64)
+    return np.asarray(corners, dtype=image.dtype if MODE == "damaged" else corners.dtype).mean()
+
+
+@case(None)
+def array_of_the_same_numbers():
+    """Whole numbers of 64 bits that a byte holds, and a list."""
+    return np.array(np.arange(200), dtype=np.uint8).mean() + np.asarray([1.0, 3.0], np.float32).mean()
+
+
+@case("far-from-float")
 def gaps_between_times():
     """Seconds of this century are 128 apart in Float."""
     times = 1.7e9 + np.arange(64) * 30.0

@@ -1,7 +1,8 @@
-// numpy_casts.cpp: ndarray.astype(), where it loses what a person would miss: numbers beyond the
-// integers that they are cast to, or all below 1; infinities in 16 bits; neighbours that become one
-// number in Float. See numpy_loops.h. A C function of ours calls the original and compares some of
-// what went in and came out, when both are there: nothing of NumPy's casts themselves is touched.
+// numpy_casts.cpp: ndarray.astype(), numpy.asarray() and numpy.array(), where a cast loses what a
+// person would miss: numbers beyond the integers that they are cast to, or all below 1; infinities
+// in 16 bits; neighbours that become one number in Float. See numpy_loops.h. A C function of ours
+// calls the original and compares some of what went in and came out, when both are there: nothing
+// of NumPy's casts themselves is touched.
 #include <cmath>
 #include <limits>
 
@@ -14,7 +15,6 @@ namespace {
 
 using FastCall = Object* (*)(Object* self, Object* const* values, std::ptrdiff_t count,
                              Object* names);
-FastCall real_astype = nullptr;
 NumpyWatcher watching;
 
 constexpr bool is_integer(int type) { return type >= kByte && type <= kULongLong; }
@@ -142,8 +142,18 @@ bool is_of_interest(const Elements& from, const Elements& to) {
   return is_integer(to.type) && to.type < kUInt && !is_read_again;
 }
 
-void tell_of_cast(Object* self, Object* result) {
-  const Elements from(self), to(result);
+struct Watched {
+  const char* name;
+  const char* shown;  // the same pointer each time
+  FastCall real;
+};
+Watched watched[] = {{"astype", "numpy.astype", nullptr},
+                     {"asarray", "numpy.asarray", nullptr},
+                     {"array", "numpy.array", nullptr}};
+constexpr int kMethod = 0;  // of arrays; the others are functions
+
+void tell_of_cast(const Watched& how, Object* given, Object* result) {
+  const Elements from(given), to(result);
   if (!is_of_interest(from, to)) return;
   const std::ptrdiff_t by = step_between(from.count, elements_to_look_at());
   Lost lost;
@@ -153,34 +163,46 @@ void tell_of_cast(Object* self, Object* result) {
   if (!lost.is_lost) return;
   const char place = 0;
   watching.wrapped(&place,
-                   {"numpy.astype", dtype_of_numpy(to.type), lost.from, lost.to, &self, 1, result});
+                   {how.shown, dtype_of_numpy(to.type), lost.from, lost.to, &given, 1, result});
 }
 
-Object* call_astype(Object* self, Object* const* values, std::ptrdiff_t count, Object* names) {
-  Object* result = real_astype(self, values, count, names);
-  if (result == nullptr || result == self || !watching.looks()) return result;
+template <int kWhich>
+Object* call(Object* self, Object* const* values, std::ptrdiff_t count, Object* names) {
+  Object* result = watched[kWhich].real(self, values, count, names);
+  Object* given = kWhich == kMethod ? self : count > 0 ? values[0] : nullptr;
+  if (result == nullptr || given == nullptr || result == given || !watching.looks()) return result;
   try {
-    tell_of_cast(self, result);
+    if (is_array(given) && is_array(result)) tell_of_cast(watched[kWhich], given, result);
   } catch (...) {  // no memory
   }
   return result;
 }
 
-}  // namespace
-
-void watch_casts(Object* array_type, const NumpyWatcher& watcher) {
-  constexpr size_t kMethodOfDescriptor = 40;   // PyMethodDescrObject::d_method
+template <int kWhich>
+void watch(Object* holder, const char* type, size_t offset_of_method) {
   constexpr int kFastCallWithKeywords = 0x82;  // METH_FASTCALL | METH_KEYWORDS
-  const Ref name(new_text("astype"));
-  Object* descriptor = name ? api._PyType_Lookup(array_type, name.get()) : nullptr;
-  if (descriptor == nullptr || type_name(type_of(descriptor)) != "method_descriptor") return;
-  auto* method = load<Method*>(descriptor, kMethodOfDescriptor);
-  if (method == nullptr || std::strcmp(method->name, "astype") != 0 ||
+  if (holder == nullptr || type_name(type_of(holder)) != type) return;
+  auto* method = load<Method*>(holder, offset_of_method);
+  if (method == nullptr || std::strcmp(method->name, watched[kWhich].name) != 0 ||
       method->flags != kFastCallWithKeywords)
     return;
+  watched[kWhich].real = reinterpret_cast<FastCall>(method->function);
+  method->function = reinterpret_cast<void*>(call<kWhich>);
+}
+
+}  // namespace
+
+void watch_casts(Object* module_names, const NumpyWatcher& watcher) {
+  constexpr size_t kOfDescriptor = 40;  // PyMethodDescrObject::d_method
+  constexpr size_t kOfFunction = 16;    // PyCFunctionObject::m_ml
+  constexpr char kFunction[] = "builtin_function_or_method";
   watching = watcher;
-  real_astype = reinterpret_cast<FastCall>(method->function);
-  method->function = reinterpret_cast<void*>(call_astype);
+  Object* array = dict_item(module_names, "ndarray");
+  const Ref name(new_text(watched[kMethod].name));
+  if (is_type(array) && name)
+    watch<kMethod>(api._PyType_Lookup(array, name.get()), "method_descriptor", kOfDescriptor);
+  watch<1>(dict_item(module_names, watched[1].name), kFunction, kOfFunction);
+  watch<2>(dict_item(module_names, watched[2].name), kFunction, kOfFunction);
 }
 
 }  // namespace dtypecheck::tracer::python

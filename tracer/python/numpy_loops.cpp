@@ -205,8 +205,7 @@ bool watch_numpy(const NumpyWatcher& watcher) {
   watching = watcher;
   const Ref names = instance_dict(module);
   watch_all(names.get(), std::make_integer_sequence<int, kSigns>());
-  if (Object* array = dict_item(names.get(), "ndarray"); is_type(array))
-    watch_casts(array, watcher);
+  watch_casts(names.get(), watcher);
   return true;
 }
 

@@ -36,7 +36,7 @@ struct NumpyWatcher {
 bool watch_numpy(const NumpyWatcher& watcher);
 
 // Of numpy_casts.cpp, for watch_numpy().
-void watch_casts(Object* array_type, const NumpyWatcher& watcher);
+void watch_casts(Object* module_names, const NumpyWatcher& watcher);
 // Hot. How many elements of a call are looked at: fewer once there were many calls.
 std::ptrdiff_t elements_to_look_at();
 // From one of them to the next: odd, so that all channels of a picture have some.
