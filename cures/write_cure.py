@@ -904,6 +904,18 @@ def cast_for_numpy(site):
     return cast_ways(site, receiver)[-1:] + ([[site.source.replaced(tensor, guarded)]] if is_shared else [])
 
 
+def cast_in_parameter(site):
+    """nn.Parameter(x.float()) for nn.Parameter(x).float(), which is no Parameter."""
+    cast = site.one(lambda nodes: [n for n in calls_in(nodes) if method_of(n) in CASTS and isinstance(n.func.value, ast.Call)
+                                   and last_part(n.func.value.func) == "Parameter"], "the cast of a Parameter")
+    made = cast.func.value
+    given = only(made.args[:1] or [k.value for k in made.keywords if k.arg == "data"], "what the Parameter is made of")
+    if isinstance(given, ast.Starred):
+        raise Unplaced("the line does not name what the Parameter is made of")
+    suffix = site.source.text(cast)[len(site.source.text(made)):].strip()
+    return [[site.source.removed_behind(made, cast), *suffixed(site, given, suffix)]]
+
+
 def cast_inverted(site):
     inverted = site.one(lambda nodes: [n.operand for n in nodes if isinstance(n, ast.UnaryOp) and isinstance(n.op, ast.Invert)], "a ~")
     return cast_ways(site, inverted)[-1:]
@@ -1337,7 +1349,7 @@ REWRITES = {"linear in Float": linear_in_float, "copied back": copied_back, "cli
             "autocast off": autocast_off, "lowest": lowest, "held at lowest": held_at_lowest, "constructor": constructor, "not in place": not_in_place,
             "floating alone": floating_alone, "floats alone": floats_alone, "floor": floor, "whole numbers": whole_numbers, "^": exclusive_or,
             "~": invert, "number": fit_number, "epsilon": fit_epsilon, "optimizer epsilon": fit_optimizer_epsilon, "default dtype": default_dtype, "gradient": cast_gradient, "gradient read": cast_gradient_read,
-            "numpy": cast_for_numpy, "requires_grad_": cast_before_requires_grad, "inverted": cast_inverted, "arguments": cast_arguments,
+            "numpy": cast_for_numpy, "requires_grad_": cast_before_requires_grad, "inverted": cast_inverted, "parameter cast": cast_in_parameter, "arguments": cast_arguments,
             "scaler": without_scaler, "dtype": dtype_argument, "dtype given": dtype_given, "dtype named": dtype_named, "no dtype": without_dtype,
             "asked": ask_otherwise, "region again": reopened, "region dtype": region_dtype, "scaled": scaled, "unscale": unscale, "buffer": buffer,
             "buffer kept": buffer_kept, "lowered again": lowered_again, "fake kernel": fake_kernel, "own backward": own_backward}

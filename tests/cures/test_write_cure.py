@@ -758,6 +758,13 @@ def main(args):
 
     # ---- settings and rewrites
 
+    def test_a_parameter_that_is_cast(self):
+        how = dict(operand="parameter cast", dtype="float32", op="_to_copy")
+        self.check("p = nn.Parameter(a + b).to(torch.float32)", "p = nn.Parameter((a + b).to(torch.float32))", 2, "rewrite", **how)
+        self.check("p = nn.Parameter(data=x.sum(\n    1)\n).float()", "p = nn.Parameter(data=x.sum(\n    1).float()\n)", 2, "rewrite", **how)
+        self.refuse("the cast of a Parameter", "import torch\np = nn.Parameter(x.float())\n", 2, "rewrite", **how)
+        self.refuse("what the Parameter is made of", "import torch\np = nn.Parameter(*x).float()\n", 2, "rewrite", **how)
+
     def test_in_place(self):
         """A new tensor is read in place of the written one, or nobody sees what was computed."""
         how = dict(operand="not in place", op="div_", arguments=("self", "other"))
