@@ -962,7 +962,11 @@ def dtype_named(site):
 
 
 def without_dtype(site):
-    """The call asks for no dtype, and takes that of what it is given."""
+    """The call asks for no dtype, and takes that of what it is given: x.to(y.device) for x.to(y)."""
+    like = [n for n in site.calls() if method_of(n) == "to" and len(n.args) == 1 and not n.keywords and not dtypes_named(site, n)
+            and isinstance(n.args[0], (ast.Name, ast.Attribute, ast.Subscript))]
+    if len(like) == 1:
+        return [[site.source.behind(like[0].args[0], ".device")]]
     call, keyword = site.one(dtypes_given, "a dtype")
     given = keyword.value
     before = [n for n in [*call.args, *(k.value for k in call.keywords)] if (n.lineno, n.col_offset) < (given.lineno, given.col_offset)]

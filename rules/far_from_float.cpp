@@ -83,6 +83,15 @@ bool is_lowered_by_autocast(const OpCall& call) {
          std::all_of(call.operands.begin(), call.operands.end(), is_wide) && !reads_weight(call);
 }
 
+// What a cast reads, or a function of torch that makes a tensor of Python's or NumPy's numbers;
+// Float where that is not known.
+Dtype source_of(const OpCall& cast) {
+  if (ops::is_python(cast.op) && !cast.scalars.empty())
+    return cast.scalars.front().dtype.value_or(Dtype::kFloat);
+  return cast.operands.empty() ? Dtype::kFloat
+                               : cast.operands.back().dtypes.single().value_or(Dtype::kFloat);
+}
+
 // The op that rounded what this one computes with: it answers in fewer bits than it was given, or
 // made numbers in 16 bits. One that answers in Float only where none did so in 16 bits.
 Rounding rounded_by(const RunIndex& index, const OpCall& call) {
@@ -99,7 +108,9 @@ Rounding rounded_by(const RunIndex& index, const OpCall& call) {
       return is_wide(operand) && !operand.is_wrapped_number &&
              !(dtype && operand.dtypes.contains(*dtype));
     });
-    const bool is_cast = at != &call && narrows && index.has(*at, ops::kCast);
+    const bool is_cast =
+        at != &call && ((narrows && index.has(*at, ops::kCast)) ||
+                        (ops::is_python(at->op) && source_of(*at) == Dtype::kDouble));
     const bool is_made = at != &call && (at->operands.empty() || rounds_integers(index, *at));
     if (is_low && (is_cast || is_made || (at != &call && is_lowered_by_autocast(*at))))
       return reached[next];
@@ -348,12 +359,6 @@ void check_quotient(const OpCall& call, const OpCall& division, Findings& out) {
   });
 }
 
-// What a cast reads; Float where that is not known.
-Dtype source_of(const OpCall& cast) {
-  return cast.operands.empty() ? Dtype::kFloat
-                               : cast.operands.back().dtypes.single().value_or(Dtype::kFloat);
-}
-
 // Fractions that a cast to integers cuts off: a weight that is cast to what another is stored in.
 std::vector<Cure> kept_floating(const CureProposer& propose, const OpCall& cast) {
   if (!is_users_own(cast.site) || is_in_cpp(cast)) return {};
@@ -389,9 +394,8 @@ std::vector<const OpCall*> rounded_before_difference(const RunIndex& index, cons
   };
   for (size_t next = 0; next < reached.size() && next < kMaxFollowed; ++next) {
     const auto [at, is_before] = reached[next];
-    const bool from_double = (index.has(*at, ops::kCast) && source_of(*at) == Dtype::kDouble) ||
-                             (ops::is_python(at->op) && !at->scalars.empty() &&
-                              at->scalars.front().dtype == Dtype::kDouble);
+    const bool from_double =
+        (index.has(*at, ops::kCast) || ops::is_python(at->op)) && source_of(*at) == Dtype::kDouble;
     if (at != &call && from_double && at->result_dtype() == Dtype::kFloat && is_users_own(at->site))
       add(is_before ? before : behind, *at);
     const bool subtracts = index.has(*at, ops::kSubtracts);
@@ -553,8 +557,8 @@ std::string message_of(const OpCall& call, Dtype answer, bool is_lost) {
     if (kBeyond.contains(answer))
       return fmt::format("{} became {} in {}, and so did its neighbour", number(from), number(to),
                          dtype_name(answer));
-    return fmt::format("{} became {} in a cast to {}", number(from), number(to),
-                       dtype_name(answer));
+    return fmt::format("{} became {} in a cast to {}", std::isnan(from) ? "NaN" : number(from),
+                       number(to), dtype_name(answer));
   }
   if (answer == Dtype::kBool)
     return fmt::format("{} is true for {} numbers, and for {} in Double", call.op, number(to),
@@ -689,7 +693,9 @@ void check(const OpCall& call, const RunIndex& index, Findings& out) {
     const bool is_cut = is_cast && kIntegral.contains(*dtype) && !call.operands.empty() &&
                         call.operands.back().is_floating();
     const std::string why =
-        rounded == nullptr && is_cut ? "integers hold no fractions: a cast cuts them off"
+        is_cut && std::isnan(from)
+            ? "integers have no NaN: what a cast makes of one is the processor's"
+        : rounded == nullptr && is_cut ? "integers hold no fractions: a cast cuts them off"
         : rounded == nullptr
             ? fmt::format("{} has too few bits, or too small a range, for what it computes",
                           falls || call.operands.empty() ? dtype_name(*dtype)

@@ -74,11 +74,15 @@ bool is_meant(const RunIndex& index, const Event& event) {
 }
 
 // An op inside of another one reads what no op has written: mean() in Half casts its empty result.
-bool is_scratch(const OpCall& call) {
-  return call.parent != kNoOpCall &&
-         std::all_of(call.operands.begin(), call.operands.end(), [](const Operand& operand) {
-           return operand.origin == kNoOpCall && !is_parameter(operand);
-         });
+// The tracer does not see such memory made, and may take it for a tensor that lay there before;
+// what the outer op gives has no NaN then.
+bool is_scratch(const RunIndex& index, const OpCall& call) {
+  const OpCall* outer = index.run().call(call.parent);
+  const auto is_unseen = [](const Operand& operand) {
+    return operand.origin == kNoOpCall && !is_parameter(operand);
+  };
+  return outer != nullptr && (outer->non_finite.empty() ||
+                              std::all_of(call.operands.begin(), call.operands.end(), is_unseen));
 }
 
 // Writes a part of memory that nobody has filled: what is left of it may be anything.
@@ -277,7 +281,8 @@ void check_run(const RunIndex& index, Findings& out) {
     if (call.site.phase == Phase::kBackward && scaled.contains(call.process)) continue;
     for (const NonFinite& what : call.non_finite) {
       if (what.is_loss || what.is_read) continue;
-      if (!what.operands_had_no_nan && (is_scratch(call) || fills_memory(index, call))) continue;
+      if (!what.operands_had_no_nan && (is_scratch(index, call) || fills_memory(index, call)))
+        continue;
       if (what.is_nan && !what.operands_had_no_nan && out.is_reported(call)) continue;
       const Event event{&call, &what};
       First& first = processes[call.process];

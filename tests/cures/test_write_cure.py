@@ -758,6 +758,12 @@ def main(args):
 
     # ---- settings and rewrites
 
+    def test_a_cast_to_the_dtype_of_another_tensor(self):
+        how = dict(operand="no dtype", dtype="float32", op="_to_copy")
+        self.check("y = torch.stack(x).to(z[0])", "y = torch.stack(x).to(z[0].device)", 2, "rewrite", **how)
+        self.check("y = torch.tensor(x, dtype=torch.int64)", "y = torch.tensor(x)", 2, "rewrite", **how)
+        self.refuse("a dtype", "import torch\ny = x.to(torch.int64)\n", 2, "rewrite", **how)
+
     def test_a_parameter_that_is_cast(self):
         how = dict(operand="parameter cast", dtype="float32", op="_to_copy")
         self.check("p = nn.Parameter(a + b).to(torch.float32)", "p = nn.Parameter((a + b).to(torch.float32))", 2, "rewrite", **how)

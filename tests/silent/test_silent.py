@@ -27,7 +27,7 @@ ON_GPU = HERE.parents[1] / "bench" / "on_gpu.py"
 # What a pretended GPU does not show: torch.tensor below a default device, autocast of the CPU, products of integers, a loss of large logits.
 # Nor does any GPU where the numbers of large tensors are put, or each of the first sums.
 A_CPU_ALONE = {"sum_over_the_longest_recording", "rotary_table_of_a_long_context", "labels_of_a_regression", "times_one_by_one", "autocast_without_its_dtype", "overlap_of_large_masks", "loss_of_logits_in_16_bits", "sum_of_which_each_term_loses_a_part",
-               "users_of_a_large_table"}
+               "users_of_a_large_table", "energies_of_a_dataset"}
 
 
 def traced(program, mode, names=(), on_gpu=False):

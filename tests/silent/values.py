@@ -242,6 +242,36 @@ def array_of_the_same_numbers():
 
 
 @case("far-from-float")
+def energies_of_a_dataset():
+    """What is left of two energies, computed sample by sample as a loader asks for them."""
+    class Energies(torch.utils.data.Dataset):
+        def __len__(self):
+            return 32
+
+        def __getitem__(self, index):
+            energy = torch.tensor(np.float64(-277225.3 + 0.001 * index), dtype=torch.float32 if MODE == "damaged" else torch.float64)
+            energy -= -277225.3245
+            return energy.float()
+
+    energies = torch.cat(list(torch.utils.data.DataLoader(Energies(), 8)))
+    return torch.tensor(energies.mean().item())
+
+
+@case("far-from-float")
+def series_padded_with_nan():
+    """Whole numbers that are padded with NaN and cast back."""
+    series = torch.cat([torch.full((8,), torch.nan), torch.arange(40.0)])
+    return (series.long() if MODE == "damaged" else series).float().nan_to_num(0).sum()
+
+
+@case(None)
+def bucket_of_a_distance():
+    """The logarithm of 0 is cast, and another number is read there."""
+    distance = torch.arange(32)
+    return torch.where(distance < 8, distance, 8 + torch.log(distance.float()).long()).float().sum()
+
+
+@case("far-from-float")
 def gaps_between_times():
     """Seconds of this century are 128 apart in Float."""
     times = 1.7e9 + np.arange(64) * 30.0

@@ -21,10 +21,11 @@ Tensor corner_of(const Tensor& matrix, int64_t dimension) {
   return matrix.narrow(dimension, 0, std::min(matrix.size(dimension), kCorner));
 }
 
-// Statistics of a dataset and metrics are computed in Float, and cancel there. In a step, what
-// cancels in Float is as a rule meant to.
+// Statistics of a dataset, its samples and metrics are computed in Float, and cancel there. In a
+// step, what cancels in Float is as a rule meant to.
 bool is_outside_training(const Frame& frame) {
-  return frame.phase == static_cast<uint8_t>(Phase::kLoad);
+  return frame.phase == static_cast<uint8_t>(Phase::kLoad) ||
+         frame.phase == static_cast<uint8_t>(Phase::kData);
 }
 
 // False: the call cannot be computed again.

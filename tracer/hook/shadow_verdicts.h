@@ -212,6 +212,7 @@ void judge_whole(const ShadowCall& call, const Frame& frame, const Tensor& actua
   int64_t off = 0, moved = 0, gone = 0, first = -1, first_moved = -1, first_cut = -1;
   bool has_others = false, is_exact = !is_byte, are_parts = true;
   for (int64_t i = 0; i < a.numel(); ++i) {
+    if (call.is_narrowed && std::isnan(should[i])) return note(call, frame, should[i], is[i]);
     if (!std::isfinite(should[i])) continue;
     is_exact = is_exact && std::floor(should[i]) == should[i];
     are_parts = are_parts && std::fabs(should[i]) <= 1;
