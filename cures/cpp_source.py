@@ -321,8 +321,14 @@ def cast_instead(text, cure):
     """The cast of the line, of a tensor or of a module: another dtype for the one that it says. Where what it casts has the wanted
     dtype before, the cast goes, and with it the line that is nothing else."""
     called = text.calls(cure["line"], lambda one: one.is_named(*CASTS) and one.receiver())
-    casts = [(call, said) for call in called for said in [DTYPE.search(text.code, call.opening, call.end)] if said]
-    if not casts and len(called) == 1 and len(called[0].arguments) == 1:  # "model->to(dtype)": the run says that it is one
+    def that_say(calls):
+        return [(call, said) for call in calls for said in [DTYPE.search(text.code, call.opening, call.end)] if said]
+
+    casts = that_say(called)
+    is_said = casts and all(said[0].decode().endswith("::k" + cure["cpp"]) for _, said in casts)
+    if is_said:  # "torch::tensor(x, torch::kInt).to(torch::kFloat)": the cast is in what makes the tensor
+        casts = that_say(text.calls(cure["line"], lambda one: one.is_named("tensor") and not one.receiver()))
+    if not casts and not is_said and len(called) == 1 and len(called[0].arguments) == 1:  # "model->to(dtype)": the run says that it is one
         casts = [(called[0], said) for said in [re.compile(rb"(?!\w*[dD]evice)[\w.:>-]+").fullmatch(text.code, *called[0].arguments[0])] if said]
     if len(casts) != 1:
         raise Unplaced(f"the line has {'several casts' if casts else 'no cast'} that say a dtype")

@@ -361,9 +361,11 @@ void check_quotient(const OpCall& call, const OpCall& division, Findings& out) {
 
 // Fractions that a cast to integers cuts off: a weight that is cast to what another is stored in.
 std::vector<Cure> kept_floating(const CureProposer& propose, const OpCall& cast) {
-  if (!is_users_own(cast.site) || is_in_cpp(cast)) return {};
-  std::vector<Cure> cures = {propose.rewrite(cast, Dtype::kFloat, "no dtype",
-                                             "leave the dtype out of the cast to integers")};
+  if (!is_users_own(cast.site)) return {};
+  std::vector<Cure> cures;
+  if (!is_in_cpp(cast))
+    cures.push_back(propose.rewrite(cast, Dtype::kFloat, "no dtype",
+                                    "leave the dtype out of the cast to integers"));
   add(cures, propose.cast_result(cast, Dtype::kFloat));
   return cures;
 }
@@ -636,11 +638,42 @@ Severity severity_of(const InexactValue& inexact, bool loses_loss) {
   return inexact.arrival == Arrival::kLost ? Severity::kNote : Severity::kWarning;
 }
 
+// Of a cast to integers, over the run: numbers between -1 and 1 beside whole ones, and what is
+// left of them is read as floating-point numbers again.
+void check_fractions(const RunIndex& index, const OpCall& call, Findings& out) {
+  constexpr uint64_t kFewestLooked = 64;
+  const auto dtype = call.result_dtype();
+  if (!call.cast || !dtype || !kIntegral.contains(*dtype)) return;
+  const auto [looked, flushed] = std::pair(call.cast->looked, call.cast->flushed);
+  if (looked < kFewestLooked || call.cast->clipped * 10 > flushed || flushed * 4 < looked) return;
+  const OpCall* outer = index.run().call(call.parent);
+  const auto readers = index.consumers(call);
+  const bool is_read = std::any_of(readers.begin(), readers.end(), [&](OpCallId id) {
+    const OpCall& reader = *index.run().call(id);
+    const auto read_as = reader.result_dtype();
+    const bool computes = index.has(reader, ops::kCast) || index.promotes(reader);
+    return computes && read_as && kFloating.contains(*read_as);
+  });
+  if (!is_read || (outer != nullptr && outer->cast)) return;
+  const std::string message = fmt::format(
+      "{:.0f} % of the numbers other than 0 that are cast to {} are fractions, and become 0",
+      100.0 * static_cast<double>(flushed) / static_cast<double>(looked), dtype_name(*dtype));
+  out.add(call, message, [&] {
+    return Details{
+        .odd = call.operands.empty() ? "" : call.operands.front().name,
+        .why = fmt::format("integers hold no fractions: a cast cuts them off; {} numbers "
+                           "were looked at",
+                           looked),
+        .fix = "keep it in floating point: what reads it casts it back",
+        .cures = kept_floating(CureProposer(index, out.options()), call)};
+  });
+}
+
 void check(const OpCall& call, const RunIndex& index, Findings& out) {
+  if (!call.inexact) return check_fractions(index, call, out);
   const auto dtype = call.result_dtype();
   // That its operands are promoted says nothing of its numbers.
-  if (!call.inexact || !dtype || call.outcome != Outcome::kReturned ||
-      out.is_reported(call, &silent_promotion))
+  if (!dtype || call.outcome != Outcome::kReturned || out.is_reported(call, &silent_promotion))
     return;
   if (ops::is_numpy(call.op)) return check_array(index, call, out);
   if (ops::is_python(call.op)) return check_cut_off(index, call, out);

@@ -1103,6 +1103,13 @@ def main(args):
         with self.assertRaisesRegex(Unplaced, "no call of full"):
             self.in_cpp(text, 4, "cast result", op="full", operand="", arguments=())
 
+    def test_a_cast_in_what_makes_the_tensor_in_cpp(self):
+        text = "  auto x = torch::tensor(xs, torch::kInt).reshape({n, 4}).to(device, torch::kBFloat16);\n"
+        found = self.in_cpp(text, 2, "cast result", op="_to_copy", operand="self", arguments=())
+        self.assertEqual(found, [text.replace("kInt", "kBFloat16")])
+        with self.assertRaisesRegex(Unplaced, "no cast"):
+            self.in_cpp("  auto x = f(xs).to(torch::kBFloat16);\n", 2, "cast result", op="_to_copy", operand="self", arguments=())
+
     def test_what_is_no_factory_in_cpp_is_cast(self):
         text = "  auto classes = torch::one_hot(index, count).to(device);\n"
         found = self.in_cpp(text, 2, "cast result", op="one_hot", operand="", arguments=())

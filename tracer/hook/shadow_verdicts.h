@@ -209,14 +209,17 @@ void judge_whole(const ShadowCall& call, const Frame& frame, const Tensor& actua
   const Tensor b = right.to(at::kDouble).contiguous();
   const double *is = a.data_ptr<double>(), *should = b.data_ptr<double>();
   const bool is_byte = actual.element_size() == 1;
-  int64_t off = 0, moved = 0, gone = 0, first = -1, first_moved = -1, first_cut = -1;
+  int64_t off = 0, moved = 0, gone = 0, first = -1, first_moved = -1, first_cut = -1,
+          first_gone = -1;
   bool has_others = false, is_exact = !is_byte, are_parts = true;
   for (int64_t i = 0; i < a.numel(); ++i) {
     if (call.is_narrowed && std::isnan(should[i])) return note(call, frame, should[i], is[i]);
     if (!std::isfinite(should[i])) continue;
     is_exact = is_exact && std::floor(should[i]) == should[i];
-    are_parts = are_parts && std::fabs(should[i]) <= 1;
-    gone += should[i] != 0 && is[i] == 0;
+    if (std::floor(should[i]) != should[i]) {
+      are_parts = are_parts && std::fabs(should[i]) < 1;
+      if (is[i] == 0 && gone++ == 0) first_gone = i;
+    }
     const double by = std::fabs(is[i] - (call.is_narrowed ? std::trunc(should[i]) : should[i]));
     if (by != 0 && moved++ == 0) first_moved = i;
     if (first_cut < 0 && std::floor(should[i]) != should[i]) first_cut = i;
@@ -235,7 +238,9 @@ void judge_whole(const ShadowCall& call, const Frame& frame, const Tensor& actua
     return note(call, frame, should[first], is[first]);
   if (is_exact && moved * 10 >= a.numel())
     return note(call, frame, should[first_moved], is[first_moved]);
-  if (are_parts && gone * 10 >= a.numel() * 9) note(call, frame, should[a.numel() / 2], 0);
+  // Fractions between -1 and 1, beside which whole numbers may stand: all of them become 0.
+  if (are_parts && gone >= kFewest && gone * 4 >= a.numel())
+    note(call, frame, should[first_gone], 0);
 }
 
 // Whole numbers, or times, of which a cast makes neighbours one number.

@@ -197,12 +197,29 @@ void for_sampled(int64_t count, bool all, const Visit& visit) {
   }
 }
 
-// Where all that is clipped is one number it is a mask's, which is meant to be infinite.
+// Of a cast to integers what has a fraction: it becomes 0, or is clipped. Without fractions nothing
+// is.
 template <typename Float>
-Sample sample(const char* data, int64_t count, bool all, const DtypeRange& range) {
+Sample sample_fractions(const char* data, int64_t count, bool all) {
   const auto* values = reinterpret_cast<const Float*>(data);
-  const float most = static_cast<float>(range.largest);
-  const float least = static_cast<float>(range.smallest / 2);
+  Sample seen;
+  for_sampled(count, all, [&](int64_t i) {
+    const double size = std::fabs(static_cast<double>(values[i]));
+    if (size == 0 || !std::isfinite(size)) return;
+    ++seen.looked;
+    if (std::floor(size) != size) ++(size < 1 ? seen.flushed : seen.clipped);
+  });
+  return seen;
+}
+
+// Where all that is clipped is one number it is a mask's, which is meant to be infinite. Null: the
+// cast is to integers.
+template <typename Float>
+Sample sample(const char* data, int64_t count, bool all, const DtypeRange* range) {
+  if (range == nullptr) return sample_fractions<Float>(data, count, all);
+  const auto* values = reinterpret_cast<const Float*>(data);
+  const float most = static_cast<float>(range->largest);
+  const float least = static_cast<float>(range->smallest / 2);
   Sample seen;
   float first_clipped = 0;
   bool has_others = false;
@@ -252,7 +269,7 @@ void count_lost(trace::CastCounters* counters, const Sample& seen, bool is_of_op
   __atomic_store_n(&counters->flushed, seen.flushed, __ATOMIC_RELAXED);
 }
 
-Sample sample_of(Dtype dtype, const char* data, int64_t count, bool all, const DtypeRange& range) {
+Sample sample_of(Dtype dtype, const char* data, int64_t count, bool all, const DtypeRange* range) {
   switch (dtype) {
     case Dtype::kHalf:
       return sample<c10::Half>(data, count, all, range);
@@ -331,22 +348,25 @@ bool is_cheap_or_early(const Frame& frame, const c10::TensorImpl* impl) {
          __atomic_load_n(&frame.signature->count, __ATOMIC_RELAXED) <= kFirstCalls;
 }
 
-// What a cast to a dtype with near ends loses: of one call in sixteen and of some numbers in it;
-// with --check-values of all.
+// What a cast to a dtype with near ends loses, or to integers: of one call in sixteen and of some
+// numbers in it; with --check-values of all.
 void sample_loss(const Frame& frame, const c10::TensorImpl* source, uint8_t target) {
   const DtypeRange* range = narrow_range(static_cast<Dtype>(target));
-  if (!range || is_left_alone(source)) return;
+  const bool is_cut = !range && c10::isFloatingType(scalar_type(source)) &&
+                      c10::isIntegralType(static_cast<at::ScalarType>(target), false) &&
+                      target != 0;
+  if ((!range && !is_cut) || is_left_alone(source)) return;
   const bool looks_at_all = tracer.options.check_values;
   if (!looks_at_all && !is_sampled(frame)) return;
   trace::CastCounters* counters = cast_counters(frame.signature);
   if (!counters) return;
   const trace::SignatureRecord* signature = frame.signature;
   const bool is_of_optimizer = frame.phase == static_cast<uint8_t>(Phase::kOptimizer);
-  const bool looks_for_nan =
-      target != static_cast<uint8_t>(Dtype::kHalf) && !looks_in_this_step(signature);  // 8 bits
+  const bool looks_for_nan = range && target != static_cast<uint8_t>(Dtype::kHalf) &&
+                             !looks_in_this_step(signature);  // 8 bits
   look_at({source}, [=](const std::vector<Numbers>& numbers) {
     const Numbers& from = numbers[0];
-    const Sample seen = sample_of(from.dtype, from.data, from.count, looks_at_all, *range);
+    const Sample seen = sample_of(from.dtype, from.data, from.count, looks_at_all, range);
     if (seen.has_nan && looks_for_nan)
       write_non_finite(signature->id, {true, false, true}, 0, 0, from.step);
     count_lost(counters, seen, is_of_optimizer);
