@@ -90,6 +90,9 @@ def argument_of(site, node, call):
             return element_of(keyword.value, call["operand"])
     if any(isinstance(a, ast.Starred) for a in node.args) or any(k.arg is None for k in node.keywords):
         return None
+    own = [a for a in node.args if dotted(a) == f"self.{wanted}"]
+    if wanted in ("weight", "bias") and len(own) == 1:  # layer_norm(x, shape, self.weight, self.bias)
+        return own[0]
     positions = [] if site.is_function(node) else [node.func.value]
     skips = any(call["op"].strip("_").startswith(op) for op in site.tables["dimension_first"])
     for argument in node.args:

@@ -103,6 +103,37 @@ bool are_of_two_models(const Run& run, const Finding& finding, const Run& other_
   return !one.empty() && !another.empty() && one != another;
 }
 
+// A column of a changed line as the line was before; edits of more than one line are left out.
+int column_before(const SourceLine& line, int column, std::vector<SourceEdit> edits) {
+  std::sort(edits.begin(), edits.end(),
+            [](const auto& a, const auto& b) { return a.column < b.column; });
+  int longer = 0;
+  for (const SourceEdit& edit : edits) {
+    if (edit.file != line.file || moved_line(edit.file, edit.line, edits) != line.line) continue;
+    if (edit.old_text.find('\n') != edit.old_text.npos) continue;
+    if (edit.column + longer < column)
+      longer += static_cast<int>(edit.new_text.size()) - static_cast<int>(edit.old_text.size());
+  }
+  return column - longer;
+}
+
+// Both were refused, on one line, and are two calls there: f(g(x, a), b).
+bool are_two_calls(const Node& node, const Finding& goal, const Node& next,
+                   const Finding& finding) {
+  const SourceLine &was = goal.site.line, &is = finding.site.line;
+  const auto is_on_line = [](const SourceLine& line) {
+    return line.extent.known() && (line.extent.end_line == 0 || line.extent.end_line == line.line);
+  };
+  if (!is_on_line(was) || !is_on_line(is) || !is_refusal(node.run(), goal) ||
+      !is_refusal(next.run(), finding))
+    return false;
+  const auto columns = [](const SourceLine& line, const Node& of) {
+    return std::pair(column_before(line, line.extent.column, of.patch.edits),
+                     column_before(line, line.extent.end_column, of.patch.edits));
+  };
+  return columns(was, node) != columns(is, next);
+}
+
 // The goal itself, where a change has moved it too, or another of its kind beside it, which the
 // node had as well.
 bool is_there_still(const Node& node, const Finding& goal, const Node& next,
@@ -120,6 +151,7 @@ bool is_there_still(const Node& node, const Finding& goal, const Node& next,
   const auto is_there = [&](const Finding& one) {
     return is_alike(one) && finding.site.line.line == line_in(next, node, one.site.line);
   };
+  if (is_there(goal) && are_two_calls(node, goal, next, finding)) return false;
   if (!is_alike(goal) || is_there(goal)) return is_alike(goal);
   if (!is_edited(next, finding.site.line)) return false;
   return std::none_of(node.trial->findings.begin(), node.trial->findings.end(), is_there);

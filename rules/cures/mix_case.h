@@ -64,6 +64,7 @@ void cast_parameter(MixCase& m, const Side& side, Dtype dtype);
 void cast_model(MixCase& m, const Side& side, Dtype dtype);
 void cast_changed_parameter(MixCase& m);
 void cast_odd_parameter(MixCase& m);
+void cast_weights_beside_cast(MixCase& m);
 void register_buffer(MixCase& m, const OpCall& reader, const Operand& read, bool is_sure);
 void raise_written_table(MixCase& m);
 void serve_low_input(MixCase& m);

@@ -133,6 +133,7 @@ std::vector<Cure> mix_cures(const RunIndex& index, const JudgeOptions& options, 
   hand_autocast_to_backward(m);
   read_gradient_in_float(m);
   reopen_region(m);
+  cast_weights_beside_cast(m);
   if (m.source.promotion != nullptr) cast_at_promotion(m);
   cast_promoted_input(m);
   cast_at_last_promotion(m);

@@ -98,6 +98,25 @@ void cast_odd_parameter(MixCase& m) {
     m.add(m.propose.cast_parameters(m.call, *m.odd.operand, m.call.site.module, m.other.dtype));
 }
 
+// layer_norm(x.float(), weight, bias): the line computes in Float, whatever the weights are in.
+void cast_weights_beside_cast(MixCase& m) {
+  const Side& weight = m.odd.is_parameter() ? m.odd : m.other;
+  const Side& input = m.odd.is_parameter() ? m.other : m.odd;
+  const bool is_lower = weight.is_parameter() && kLowPrecision.contains(weight.dtype) &&
+                        !input.is_parameter() && input.dtype == Dtype::kFloat;
+  if (!is_lower || !m.index.has(m.call, ops::kNorm)) return;
+  const OpCall* cast = m.index.run().call(input.operand->origin);
+  if (cast == nullptr || !m.index.has(*cast, ops::kCast) || !(cast->site.line == m.call.site.line))
+    return;
+  std::vector<const Operand*> weights;
+  for (const Operand& operand : m.call.operands)
+    if (is_parameter(operand) && operand.dtypes == DtypeSet(weight.dtype))
+      weights.push_back(&operand);
+  m.add(weights.size() > 1
+            ? m.propose.cast_operands(m.call, weights, input.dtype)
+            : m.propose.cast_operand(m.call, *weight.operand, input.dtype, weight.noun()));
+}
+
 // Half or BFloat16 flows into Float weights: trained ones stay Float, a frozen model can be
 // lowered once.
 void serve_low_input(MixCase& m) {

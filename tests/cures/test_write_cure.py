@@ -13,9 +13,9 @@ import write_cure
 from lists import cpp_types, dtypes, factories, precisions
 from source import Unplaced
 
-TABLES = {"names": [["grid_sampler", "grid_sample"]], "signs": [["@", "mm"], ["*", "mul"], ["-", "sub"], ["/", "div"], ["+", "add"],
+TABLES = {"names": [["grid_sampler", "grid_sample"], ["native_layer_norm", "layer_norm"]], "signs": [["@", "mm"], ["*", "mul"], ["-", "sub"], ["/", "div"], ["+", "add"],
                                                                  ["-", "numpy.subtract"], ["*", "numpy.multiply"], ["+", "numpy.add"], ["**", "numpy.square"]],
-          "dimension_first": ["index_"], "first_only": ["embedding"], "precisions": precisions(), "dtypes": dtypes(),
+          "dimension_first": ["index_"], "first_only": ["embedding", "layer_norm"], "precisions": precisions(), "dtypes": dtypes(),
           "factories": factories(), "cpp_types": cpp_types()}
 
 
@@ -219,6 +219,13 @@ class Scale(torch.autograd.Function):
             '@torch.amp.custom_bwd(device_type="cpu")\n    ')
         self.refuse("backward has custom_bwd", text % "@torch.amp.custom_bwd\n    ", 9, "rewrite", **cure)
         self.refuse("one torch.autograd.Function is not", "import torch\ny = grad @ w\n", 2, "rewrite", **cure)
+
+    def test_weights_by_their_own_names(self):
+        norm = dict(op="native_layer_norm", arguments=["input", "weight", "bias"])
+        self.check("y = F.layer_norm(x.float(), self.shape, self.weight, self.bias, self.eps)",
+                   "y = F.layer_norm(x.float(), self.shape, self.weight.to(torch.float32), self.bias.to(torch.float32), self.eps)",
+                   operand="weight,bias", **norm)
+        self.refuse("does not name each", "import torch\ny = F.layer_norm(x, shape, w, b)\n", operand="weight,bias", **norm)
 
     def test_what_is_put_into_a_subscript(self):
         self.check("a[i] = v", "a[i] = v.to(torch.float32)", op="index_put_", operand="values")
