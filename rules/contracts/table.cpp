@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <charconv>
 #include <optional>
+#include <tuple>
 
 #include "platform/error.h"
 
@@ -12,8 +13,8 @@ namespace dtypecheck::contracts {
 namespace {
 
 constexpr std::string_view kMagic = "dtypecheck contracts ";
-constexpr std::string_view kSchema = "2";
-constexpr std::string_view kOldSchema = "1";  // the same, without classes, symbols and "index"
+// Of older ones 1 has no classes, symbols and "index", and 1 and 2 no ops that share rows.
+constexpr int kSchema = 3;
 constexpr std::string_view kWordLetters = "fhbdliscuoFHDeEx^%+|&0123456789";
 constexpr size_t kMaxRuntimes = 64;  // bits of Row::columns
 
@@ -88,7 +89,7 @@ class TableReader {
       fail(fmt::format("expected \"{}{}\", got \"{}\": no contract file", kMagic, kSchema,
                        shown(line)));
     const std::string_view schema = line.substr(kMagic.size());
-    if (schema != kSchema && schema != kOldSchema)
+    if (const int known = number_in<int>(schema).value_or(0); known < 1 || known > kSchema)
       fail(fmt::format("contracts of schema {}, this build reads {}; measure them again",
                        shown(schema), kSchema));
   }
@@ -144,6 +145,8 @@ class TableReader {
         fail(fmt::format("expected names with a dtype, got \"{}\"", shown(op.fixed)));
       rest.remove_prefix(std::min(end + 1, rest.size()));
     }
+    if (table_->ops.empty() || !table_->ops.back().rows.empty())
+      first_of_rows_ = table_->ops.size();
     table_->ops.push_back(std::move(op));
   }
 
@@ -153,9 +156,11 @@ class TableReader {
         !mode.starts_with("autocast:"))
       fail(fmt::format("expected plain, grad, backward, index or autocast:, got \"{}\"",
                        shown(mode)));
-    Row row{.mode = mode, .columns = columns_in(take_word(line)), .pattern = line};
-    check_pattern(row);
-    table_->ops.back().rows.push_back(row);
+    const Row row{.mode = mode, .columns = columns_in(take_word(line)), .pattern = line};
+    for (size_t i = first_of_rows_; i < table_->ops.size(); ++i) {
+      check_pattern(table_->ops[i], row);
+      table_->ops[i].rows.push_back(row);
+    }
     ++rows_;
   }
 
@@ -182,7 +187,7 @@ class TableReader {
                      table_->runtimes.size(), shown(part)));
   }
 
-  void check_pattern(const Row& row) const {
+  void check_pattern(const Op& op, const Row& row) const {
     std::string_view pattern = row.pattern;
     if (pattern.empty()) fail("expected outcomes");
     while (!pattern.empty()) {
@@ -190,7 +195,7 @@ class TableReader {
       const size_t equals = std::min(part.find('='), part.size());
       if (equals == part.size() || !is_outcome(part.substr(0, equals)))
         fail(fmt::format("expected an outcome, \"=\" and combinations, got \"{}\"", shown(part)));
-      check_combinations(part.substr(equals + 1), row.mode == "index");
+      check_combinations(op, part.substr(equals + 1), row.mode == "index");
     }
   }
 
@@ -203,9 +208,8 @@ class TableReader {
     return !word.empty() && word.find_first_not_of(kWordLetters) == word.npos;
   }
 
-  void check_combinations(std::string_view list, bool is_of_fixed) const {
+  void check_combinations(const Op& op, std::string_view list, bool is_of_fixed) const {
     if (list == "*") return;
-    const Op& op = table_->ops.back();
     do {
       const size_t end = std::min(list.find(','), list.size());
       const std::string_view one = list.substr(0, end);
@@ -225,6 +229,9 @@ class TableReader {
   }
 
   void index() {
+    std::sort(table_->ops.begin(), table_->ops.end(), [](const Op& a, const Op& b) {
+      return std::tie(a.name, a.operands, a.fixed) < std::tie(b.name, b.operands, b.fixed);
+    });
     for (size_t i = 0; i < table_->ops.size(); ++i) {
       const std::string_view name = table_->ops[i].name;
       const size_t dot = name.find('.', std::min(name.find("::"), name.size()));
@@ -237,6 +244,7 @@ class TableReader {
   std::shared_ptr<Table> table_;
   size_t line_ = 0;
   size_t rows_ = 0;
+  size_t first_of_rows_ = 0;  // the first of the ops that the next row is about
   bool ended_ = false;
 };
 

@@ -50,13 +50,26 @@ TEST_CASE("the table is read") {
   CHECK_FALSE(contracts.runtimes()[0].has_mode("autocast:Half"));
 }
 
+TEST_CASE("ops above the same rows share them, and each has to fit") {
+  const std::string loss = "op aten::mse_loss self,target\n";
+  Contracts contracts;
+  contracts.add(with(loss, loss + "op aten::l1_loss input,target\n"), "a.contracts");
+  for (const std::string line : {"op aten::mse_loss self=Double[4] target=Double[4]",
+                                 "op aten::l1_loss input=Double[4] target=Double[4]"}) {
+    const Answer answer = contracts.ask(0, call_of(line + " -> Double[] at a.py:1"));
+    CHECK(answer.results == std::vector<Dtype>{Dtype::kDouble});
+  }
+  expect_refused(with(loss, loss + "op aten::alias self\n"), "\"dd\" is no combination of self");
+}
+
 TEST_CASE("other files and schemas are refused") {
   expect_refused("", "cut short");
   expect_refused(
       "\x7f"
       "ELF\n",
       "no contract file");
-  expect_refused("dtypecheck contracts 3\nend 0\n", "schema 3, this build reads 2");
+  expect_refused("dtypecheck contracts 4\nend 0\n", "schema 4, this build reads 3");
+  expect_refused("dtypecheck contracts x\nend 0\n", "schema x, this build reads 3");
   expect_refused("dtypecheck contracts 1\nend 0\n", "no runtime");
 }
 

@@ -139,12 +139,19 @@ class ContractFile(unittest.TestCase):
         self.assertEqual(written(again), text)
         self.assertEqual(again.rows[("aten::exp", "self")]["plain"][0], NO_HALF)
 
+    def test_ops_of_the_same_rows_share_them(self):
+        text = written(table("1", exp=NO_HALF, neg=UNARY, sin=NO_HALF))
+        self.assertIn("op aten::exp self\nop aten::sin self\nplain * m0=h ^=*\nop aten::neg self\nplain * ^=*\nend 2\n", text)
+        again = contract_file.read(text.splitlines(True), "a")
+        self.assertEqual(again.rows[("aten::sin", "self")]["plain"][0], NO_HALF)
+        self.assertEqual(again.rows[("aten::neg", "self")]["plain"][0], UNARY)
+
     def test_what_is_cut_short_or_changed_is_refused(self):
         lines = written(table("1", exp=NO_HALF)).splitlines(True)
         for count in range(len(lines)):
             with self.assertRaises(ValueError):
                 contract_file.read(lines[:count], "a")
-        for old, new in (("contracts 2", "contracts 3"), ("m0=h", "m1=h"), ("m0=h", "m0=q"), ("end 1", "end 2")):
+        for old, new in (("contracts 3", "contracts 4"), ("m0=h", "m1=h"), ("m0=h", "m0=q"), ("end 1", "end 2")):
             with self.assertRaises(ValueError):
                 contract_file.read("".join(lines).replace(old, new).splitlines(True), "a")
 

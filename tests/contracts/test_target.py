@@ -100,7 +100,7 @@ class Target(tool.ToolTest):
         self.write("schema.contracts", CONTRACTS.replace("contracts 1", "contracts 7"))
         self.write("other.contracts", HALF)
         (self.work / "binary.contracts").write_bytes(bytes(range(256)) * 40)
-        for name, word in (("short", "cut short"), ("schema", "schema 7, this build reads 2"),
+        for name, word in (("short", "cut short"), ("schema", "schema 7, this build reads 3"),
                            ("other", "no contract file"), ("binary", "no contract file"),
                            ("missing", "cannot be read")):
             result = self.run_tool("report", "half.trace", "--contracts", f"{name}.contracts")

@@ -8,8 +8,8 @@ import re
 import letters
 import patterns
 
-SCHEMA = 2
-SCHEMAS = ("1", "2")  # that can be read
+SCHEMA = 3
+SCHEMAS = ("1", "2", "3")  # that can be read
 
 # Some messages lack a space before the dtype: "but gotFloat and Half".
 WORD = re.compile(r"(?:(?<![\w.:<])|(?<=\bgot)|(?<=\bdtype)|(?<=\binput))(%s)(?!\w)" % "|".join(
@@ -119,16 +119,18 @@ class Contracts:
         lines = ["dtypecheck contracts %d" % SCHEMA]
         lines += ["runtime %d %s" % pair for pair in enumerate(self.runtimes)]
         lines += ["message %d %s %s" % (number, *message) for message, number in numbers.items()]
-        last = None
+        texts = {}
         for key, mode, columns, words in chosen:
-            if key != last:
-                lines.append("op %s %s" % key)
-                last = key
             named = {c: word if isinstance(word, str) else "m%d" % numbers[word]
                      for c, word in words.items()}
-            lines.append("%s %s %s" % (mode, ranges(columns, len(self.runtimes)),
-                                       patterns.text_of(named)))
-        lines.append("end %d" % len(rows))
+            texts.setdefault(key, []).append("%s %s %s" % (mode, ranges(columns, len(self.runtimes)),
+                                                           patterns.text_of(named)))
+        ops_of = {}  # of the same rows
+        for key, its in texts.items():
+            ops_of.setdefault(tuple(its), []).append("op %s %s" % key)
+        for its, ops in ops_of.items():
+            lines += [*ops, *its]
+        lines.append("end %d" % sum(map(len, ops_of)))
         out.write("\n".join(lines) + "\n")
 
     @staticmethod
@@ -239,7 +241,8 @@ def dtypes_of(runtime):
 
 def read(lines, name):
     """The file back as Contracts. Raises ValueError with name and line on anything else."""
-    contracts, messages, key, rows, ended = Contracts(), {}, None, 0, False
+    contracts, messages, keys, rows, ended = Contracts(), {}, [], 0, False
+    is_above_rows = False
     for number, line in enumerate(lines, 1):
         words = line.rstrip("\n").split(" ")
         try:
@@ -253,7 +256,7 @@ def read(lines, name):
             elif words[0] == "message":
                 messages["m" + words[1]] = (words[2], " ".join(words[3:]))
             elif words[0] == "op":
-                key = (words[1], " ".join(words[2:]))
+                keys = [*(keys if is_above_rows else ()), (words[1], " ".join(words[2:]))]
             elif words[0] == "end":
                 ended = int(words[1]) == rows
             else:
@@ -261,9 +264,11 @@ def read(lines, name):
                 parts, outcomes = patterns.parse(words[2:]), {}
                 for column in columns_of(words[1], len(contracts.runtimes)):
                     measured = dtypes_of(contracts.runtimes[column])
-                    if measured not in outcomes:
-                        outcomes[measured] = _outcomes(key[1], words[0], parts, messages, measured)
-                    contracts.add(key[0], key[1], words[0], column, outcomes[measured])
+                    for op, operands in keys:
+                        if (measured, operands) not in outcomes:
+                            outcomes[measured, operands] = _outcomes(operands, words[0], parts, messages, measured)
+                        contracts.add(op, operands, words[0], column, outcomes[measured, operands])
+            is_above_rows = words[0] == "op"
         except (ValueError, IndexError, KeyError, TypeError) as error:
             raise ValueError("%s:%d: %s" % (name, number, error)) from None
     if not ended:
