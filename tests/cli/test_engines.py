@@ -3,12 +3,10 @@
 import os
 import pathlib
 import shutil
-import sys
 import tempfile
 import unittest
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "bench"))
-import engines  # noqa: E402
+import runs_asked
 
 RUNS = int(os.environ.get("DTYPECHECK_TEST_RUNS", "1000"))
 
@@ -18,8 +16,8 @@ class Engines(unittest.TestCase):
     def setUpClass(cls):
         cls.folder = pathlib.Path(tempfile.mkdtemp(prefix="dtypecheck-test-"))
         cls.addClassCleanup(shutil.rmtree, cls.folder, ignore_errors=True)
-        engines.make_runs(os.environ["DTYPECHECK"], cls.folder, RUNS)
-        cls.wanted = engines.asked("python", cls.folder)["answers"]
+        runs_asked.make_runs(os.environ["DTYPECHECK"], cls.folder, RUNS)
+        cls.wanted = runs_asked.asked("python", cls.folder)
 
     def test_the_answers_are_what_was_made_up(self):
         low, changed, versions, casts, differ = self.wanted
@@ -33,9 +31,9 @@ class Engines(unittest.TestCase):
                          [[f"job{run:05d}", rank, "net.head", 1] for run in range(7, RUNS, 50) for rank in (0, 1)])
 
     def check(self, engine):
-        if missing := engines.missing(engine):
+        if missing := runs_asked.missing(engine):
             self.skipTest(missing)
-        self.assertEqual(engines.asked(engine, self.folder)["answers"], self.wanted)
+        self.assertEqual(runs_asked.asked(engine, self.folder), self.wanted)
 
     def test_duckdb(self):
         self.check("duckdb")

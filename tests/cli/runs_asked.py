@@ -1,12 +1,10 @@
 """The questions of docs/scale.md about many runs, asked of DuckDB, Spark and ClickHouse, and of plain Python.
 
-    engines.py [--runs 1000] [--folder FOLDER]      makes FOLDER, asks each engine that Python finds, prints times and memory
-    engines.py --ask ENGINE --folder FOLDER         asks one of a folder that is there, and prints its answers as JSON
+    runs_asked.py ENGINE FOLDER     asks one of a folder that make_runs() made, and prints its answers as JSON
 
-DTYPECHECK names the program. ENGINE is python, duckdb, parquet (DuckDB over what it wrote), spark or clickhouse.
+ENGINE is python, duckdb, parquet (DuckDB over what it wrote), spark or clickhouse.
 """
 
-import argparse
 import collections
 import concurrent.futures
 import importlib.util
@@ -14,14 +12,12 @@ import json
 import os
 import pathlib
 import re
-import resource
 import shutil
 import subprocess
 import sys
 import tempfile
-import time
 
-PAGE = pathlib.Path(__file__).resolve().parent.parent / "docs" / "scale.md"
+PAGE = pathlib.Path(__file__).resolve().parents[2] / "docs" / "scale.md"
 RUNS_OF_A_REVISION = 10
 LAYERS = 40
 
@@ -149,7 +145,6 @@ def ask_spark(_):
     for statement in statements("tables spark"):
         spark.sql(statement)
     answers = [[tuple(row) for row in spark.sql(question).collect()] for question in statements("runs")]
-    USED.append(used_by(spark.sparkContext._gateway.proc.pid))
     spark.stop()
     return answers
 
@@ -166,32 +161,15 @@ def ask_clickhouse(_):
 Engine = collections.namedtuple("Engine", "module ask")
 ENGINES = {"python": Engine("json", ask_python), "duckdb": Engine("duckdb", ask_duckdb), "parquet": Engine("duckdb", ask_parquet),
            "spark": Engine("pyspark", ask_spark), "clickhouse": Engine("chdb", ask_clickhouse)}
-USED = []  # (processor seconds, MB at most) of a process of the engine's own
-
-
-def used_by(pid):
-    ticks = pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
-    peak = re.search(r"VmHWM:\s+(\d+)", pathlib.Path(f"/proc/{pid}/status").read_text())
-    return (int(ticks[11]) + int(ticks[12])) / os.sysconf("SC_CLK_TCK"), int(peak[1]) / 1024
 
 
 def plain(value):
     return int(value) if isinstance(value, float) or (isinstance(value, str) and value.isdigit()) else value
 
 
-def ask(engine, folder):
-    """In a process of its own, whose working folder it is."""
-    os.chdir(folder)
-    begin = time.monotonic()
-    answers = ENGINES[engine].ask(pathlib.Path("."))
-    elapsed, used = time.monotonic() - begin, resource.getrusage(resource.RUSAGE_SELF)
-    return {"answers": [[[plain(value) for value in row] for row in rows] for rows in answers], "seconds": elapsed,
-            "processor": used.ru_utime + used.ru_stime + sum(seconds for seconds, _ in USED),
-            "mb": used.ru_maxrss / 1024 + sum(mb for _, mb in USED)}
-
-
 def asked(engine, folder):
-    done = subprocess.run([sys.executable, __file__, "--ask", engine, "--folder", folder], stdout=subprocess.PIPE, text=True, check=True)
+    """In a process of its own, whose working folder it is."""
+    done = subprocess.run([sys.executable, __file__, engine, folder], stdout=subprocess.PIPE, text=True, check=True)
     return json.loads(done.stdout.splitlines()[-1])
 
 
@@ -202,25 +180,6 @@ def missing(engine):
     return "java: apt-get install openjdk-17-jre-headless" if engine == "spark" and not shutil.which("java") else ""
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--runs", type=int, default=1000)
-    parser.add_argument("--folder", type=pathlib.Path)
-    parser.add_argument("--ask", choices=ENGINES)
-    options = parser.parse_args()
-    if options.ask:
-        return print(json.dumps(ask(options.ask, options.folder)))
-    folder = options.folder or pathlib.Path(tempfile.mkdtemp(prefix="dtypecheck-runs-"))
-    if not (folder / "calls").exists():
-        make_runs(os.environ.get("DTYPECHECK", "dtypecheck"), folder, options.runs)
-    for engine in ENGINES:
-        if missing(engine):
-            print(f"{engine:12} {missing(engine)}")
-            continue
-        found = asked(engine, folder)
-        print(f"{engine:12} {found['seconds']:6.1f} s {found['processor']:8.1f} s of processor {found['mb']:8.0f} MB  "
-              f"rows {[len(rows) for rows in found['answers']]}")
-
-
 if __name__ == "__main__":
-    main()
+    os.chdir(sys.argv[2])
+    print(json.dumps([[[plain(value) for value in row] for row in rows] for rows in ENGINES[sys.argv[1]].ask(pathlib.Path("."))]))
