@@ -16,25 +16,10 @@ T load(const char* at) {
 
 // By kind, of those that are known.
 constexpr size_t kFixedBytes[] = {0,
-                                  sizeof(StringRecord),
-                                  sizeof(LineRecord),
-                                  sizeof(SiteRecord),
-                                  sizeof(SignatureRecord),
-                                  sizeof(ThrowRecord),
-                                  sizeof(FactRecord),
-                                  sizeof(MappingRecord),
-                                  sizeof(InexactRecord),
-                                  sizeof(NonFiniteRecord),
-                                  sizeof(GpuWorkRecord),
-                                  sizeof(ProcessRecord),
-                                  sizeof(ProcessFactRecord),
-                                  sizeof(MadeByRecord),
-                                  sizeof(OpTimeRecord),
-                                  sizeof(GpuTimeRecord),
-                                  sizeof(GroupRecord),
-                                  sizeof(DigestPageRecord),
-                                  sizeof(HealthRowRecord),
-                                  sizeof(HealthSampleRecord)};
+#define RECORD(kind, type) sizeof(type),
+                                  DTYPECHECK_RECORDS(RECORD)
+#undef RECORD
+};
 
 size_t rounded_up(size_t bytes) { return (bytes + 7) / 8 * 8; }
 

@@ -111,28 +111,35 @@ constexpr uint32_t kFlagFix = 1u << 3;     // --fix was on
 constexpr uint32_t kFlagValues = 1u << 4;  // --values was on
 constexpr uint32_t kFlagHealth = 1u << 5;  // --health was on
 
+// Every kind of record, from 1 on, with its struct below.
+#define DTYPECHECK_RECORDS(RECORD)        \
+  RECORD(kString, StringRecord)           \
+  RECORD(kLine, LineRecord)               \
+  RECORD(kSite, SiteRecord)               \
+  RECORD(kSignature, SignatureRecord)     \
+  RECORD(kThrow, ThrowRecord)             \
+  RECORD(kFact, FactRecord)               \
+  RECORD(kMapping, MappingRecord)         \
+  RECORD(kInexact, InexactRecord)         \
+  RECORD(kNonFinite, NonFiniteRecord)     \
+  RECORD(kGpuWork, GpuWorkRecord)         \
+  RECORD(kProcess, ProcessRecord)         \
+  RECORD(kProcessFact, ProcessFactRecord) \
+  RECORD(kMadeBy, MadeByRecord)           \
+  RECORD(kOpTime, OpTimeRecord)           \
+  RECORD(kGpuTime, GpuTimeRecord)         \
+  RECORD(kGroup, GroupRecord)             \
+  RECORD(kDigestPage, DigestPageRecord)   \
+  RECORD(kHealthRow, HealthRowRecord)     \
+  RECORD(kHealthSample, HealthSampleRecord)
+
 enum class RecordKind : uint16_t {
-  kString = 1,
-  kLine = 2,
-  kSite = 3,
-  kSignature = 4,
-  kThrow = 5,
-  kFact = 6,
-  kMapping = 7,
-  kInexact = 8,
-  kNonFinite = 9,
-  kGpuWork = 10,
-  kProcess = 11,
-  kProcessFact = 12,
-  kMadeBy = 13,
-  kOpTime = 14,
-  kGpuTime = 15,
-  kGroup = 16,
-  kDigestPage = 17,
-  kHealthRow = 18,
-  kHealthSample = 19,
+  kNone,
+#define RECORD(kind, type) kind,
+  DTYPECHECK_RECORDS(RECORD)
+#undef RECORD
+      kEnd
 };
-constexpr RecordKind kLastKind = RecordKind::kHealthSample;
 
 constexpr uint16_t kReserved = 0;  // RecordHeader::state while it is being filled in
 constexpr uint16_t kCommitted = 1;

@@ -10,8 +10,8 @@ namespace dtypecheck::trace {
 namespace {
 
 bool is_known(uint16_t kind) {
-  return kind >= static_cast<uint16_t>(RecordKind::kString) &&
-         kind <= static_cast<uint16_t>(kLastKind);
+  return kind > static_cast<uint16_t>(RecordKind::kNone) &&
+         kind < static_cast<uint16_t>(RecordKind::kEnd);
 }
 
 enum class Fault { kNone, kKind, kState, kSize, kEnd, kCounts, kCheck };

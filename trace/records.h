@@ -52,7 +52,7 @@ class TraceBytes {
 
 // Offsets of the committed records, kind by kind, in the order of the file.
 struct TraceRecords {
-  std::vector<size_t> of_kind[static_cast<int>(kLastKind) + 1];
+  std::vector<size_t> of_kind[static_cast<int>(RecordKind::kEnd)];
 
   const std::vector<size_t>& of(RecordKind kind) const { return of_kind[static_cast<int>(kind)]; }
 };

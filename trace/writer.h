@@ -105,7 +105,7 @@ class TraceFile {
   static void leave_file(FileHeader* file, uint64_t used_bytes, uint64_t mapped_bytes);
 
   static constexpr uint32_t kPathBytes = 4096;
-  static constexpr int kKindCount = static_cast<int>(kLastKind) + 1;
+  static constexpr int kKindCount = static_cast<int>(RecordKind::kEnd);
 
   FileHeader* header_ = nullptr;  // where the file is mapped
   uint64_t mapped_bytes_ = 0;     // address space, most of it beyond the file's end

@@ -10,7 +10,7 @@ using namespace trace;
 
 static bool is_whole(const RecordHeader& record, const char* at, size_t room_bytes) {
   const auto kind = static_cast<RecordKind>(record.kind);
-  return record.kind > 0 && kind <= kLastKind && record.size_bytes <= room_bytes &&
+  return kind > RecordKind::kNone && kind < RecordKind::kEnd && record.size_bytes <= room_bytes &&
          record.size_bytes >= fixed_bytes(kind) && record.size_bytes == bytes_by_counts(at);
 }
 
