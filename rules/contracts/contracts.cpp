@@ -72,7 +72,7 @@ std::optional<Question> question_of(const OpCall& call) {
 
 // An op of a table that a question may be about, and the question's dtypes in the order of its
 // operands.
-struct Candidate {
+struct AskedOp {
   const Op* op;
   std::string combination;  // "fh"
   std::string fixed;        // "l"
@@ -84,13 +84,6 @@ struct Candidate {
   }
 };
 
-std::string_view take_name(std::string_view& names) {
-  const size_t end = std::min(names.find(','), names.size());
-  const std::string_view name = names.substr(0, end);
-  names.remove_prefix(std::min(end + 1, names.size()));
-  return name;
-}
-
 std::string_view without_mark(std::string_view name) {
   return name.ends_with("()") ? name.substr(0, name.size() - 2) : name;
 }
@@ -98,7 +91,7 @@ std::string_view without_mark(std::string_view name) {
 // The place of "index" in "mask:o,index:l"; npos for none.
 size_t place_in(std::string_view fixed, std::string_view name) {
   for (size_t place = 0; !fixed.empty(); ++place) {
-    const std::string_view one = take_name(fixed);
+    const std::string_view one = next_piece(fixed, ',');
     if (one.substr(0, one.find(':')) == name) return place;
   }
   return fixed.npos;
@@ -106,14 +99,14 @@ size_t place_in(std::string_view fixed, std::string_view name) {
 
 // Each argument is an operand, in their order, or a fixed one. Of those nothing may be said: source
 // and patterns of people leave them out.
-std::optional<Candidate> candidate(const Op& op, const Question& question, bool knows_integers) {
-  Candidate found{&op, "", fixed_letters(op)};
+std::optional<AskedOp> candidate(const Op& op, const Question& question, bool knows_integers) {
+  AskedOp found{&op, "", fixed_letters(op)};
   std::string_view operands = op.operands;
   size_t unsaid = found.fixed.size();
   const bool is_lone = operands.find(',') == operands.npos;
   for (const Argument& argument : question.arguments) {
     std::string_view rest = operands;
-    const std::string_view name = take_name(rest);
+    const std::string_view name = next_piece(rest, ',');
     if (without_mark(name) == argument.name) {
       const bool is_list = name.ends_with(']');
       if (argument.letters.size() > (is_list && is_lone ? 2 : 1)) return std::nullopt;
@@ -135,8 +128,8 @@ std::optional<Candidate> candidate(const Op& op, const Question& question, bool 
 // The rows of the table that the question may be about. A trace in text form and C++ source leave
 // the overload out: where several fit, they have to agree. Of one dtype, which tensors promote is
 // all the same; and a row that had the call's own integers says more than one that had others.
-std::vector<Candidate> candidates_of(const Table& table, size_t column, const Question& question) {
-  std::vector<Candidate> found;
+std::vector<AskedOp> candidates_of(const Table& table, size_t column, const Question& question) {
+  std::vector<AskedOp> found;
   for (const Op* op : table.ops_named(question.op)) {
     if (table.row(*op, "plain", column) == nullptr) continue;  // this runtime does not have it
     const auto one = candidate(*op, question, table.runtimes[column].knows_integers());
@@ -144,12 +137,12 @@ std::vector<Candidate> candidates_of(const Table& table, size_t column, const Qu
   }
   const auto keep = [&](auto is_better) {
     if (std::any_of(found.begin(), found.end(), is_better))
-      std::erase_if(found, [&](const Candidate& one) { return !is_better(one); });
+      std::erase_if(found, [&](const AskedOp& one) { return !is_better(one); });
   };
-  keep([](const Candidate& one) { return one.is_whole; });
-  keep([](const Candidate& one) { return one.is_alike; });
-  keep([](const Candidate& one) { return one.fixed == fixed_letters(*one.op); });
-  keep([&](const Candidate& one) { return one.op->name == question.op; });
+  keep([](const AskedOp& one) { return one.is_whole; });
+  keep([](const AskedOp& one) { return one.is_alike; });
+  keep([](const AskedOp& one) { return one.fixed == fixed_letters(*one.op); });
+  keep([&](const AskedOp& one) { return one.op->name == question.op; });
   return found;
 }
 
@@ -217,7 +210,7 @@ std::string filled(std::string_view text, std::string_view combination, char aut
 }
 
 // `operands` is empty for a row of fixed arguments: nothing in it promotes.
-Answer answer_of(const Table& table, std::string_view operands, const Row& row,
+Answer answer_of(const Table& table, size_t column, std::string_view operands, const Row& row,
                  const std::string& combination, char autocast) {
   const std::string outcome = outcome_in(operands, row.pattern, combination);
   if (outcome.empty() || outcome == "?") return {};
@@ -233,7 +226,7 @@ Answer answer_of(const Table& table, std::string_view operands, const Row& row,
   const Message& message = table.messages.at(number);  // the reader has seen that it is there
   return {.acceptance = Acceptance::kRejects,
           .message = filled(message.text, combination, autocast),
-          .error_type = message.type};
+          .error_type = message.type_in(column)};
 }
 
 // The row, and the dtype of the autocast region that it is of. Autocast and wanted gradients have
@@ -260,7 +253,7 @@ std::pair<const Row*, char> row_of(const Table& table, const Op& op, size_t colu
 
 // Beside integers of other dtypes than the op was called with: measured with Float, Half and
 // BFloat16, and what all three say holds for the others too.
-Answer answer_of_fixed(const Table& table, const Candidate& asked, size_t column,
+Answer answer_of_fixed(const Table& table, const AskedOp& asked, size_t column,
                        const Answer& as_called) {
   const Row* row = table.row(*asked.op, "index", column);
   if (row == nullptr || as_called.acceptance != Acceptance::kAccepts) return {};
@@ -268,12 +261,12 @@ Answer answer_of_fixed(const Table& table, const Candidate& asked, size_t column
   const std::string own = with(asked.combination[0]);
   const std::string_view measured = "fhb";
   if (asked.is_uniform() && measured.find(own[0]) != measured.npos)
-    return answer_of(table, "", *row, own, '\0');
+    return answer_of(table, column, "", *row, own, '\0');
   const std::string_view word = word_in(row->pattern, with('f'));
   for (const char base : measured) {
     if (word_in(row->pattern, with(base)) != word) return {};
   }
-  const Answer in_float = answer_of(table, "", *row, with('f'), '\0');
+  const Answer in_float = answer_of(table, column, "", *row, with('f'), '\0');
   return in_float.acceptance == Acceptance::kAccepts ? as_called : in_float;
 }
 
@@ -284,7 +277,7 @@ bool differs_in_one(std::string_view a, std::string_view b) {
 }
 
 // What one op of the table answers, which this runtime has.
-Answer answer_of(const Table& table, const Candidate& asked, size_t column, bool wants_grad,
+Answer answer_of(const Table& table, const AskedOp& asked, size_t column, bool wants_grad,
                  const OpCall& call, Mode mode) {
   const std::string& letters = table.runtimes[column].dtypes;
   const auto is_measured = [&](std::string_view combination) {
@@ -294,7 +287,8 @@ Answer answer_of(const Table& table, const Candidate& asked, size_t column, bool
   if (row == nullptr || !is_measured(asked.combination) ||
       !is_combination(asked.op->operands, asked.combination, row->mode))
     return {};
-  const Answer answer = answer_of(table, asked.op->operands, *row, asked.combination, autocast);
+  const Answer answer =
+      answer_of(table, column, asked.op->operands, *row, asked.combination, autocast);
   const std::string called_with = fixed_letters(*asked.op);
   if (asked.fixed == called_with) return answer;
   if (!is_measured(asked.fixed) || !differs_in_one(asked.fixed, called_with)) return {};
@@ -369,7 +363,7 @@ Answer Contracts::ask(size_t runtime, const OpCall& call, Mode mode) const {
   const auto [table_index, column] = places_[runtime];
   const Table& table = *tables_[table_index];
   std::optional<Answer> agreed;
-  for (const Candidate& one : candidates_of(table, column, *question)) {
+  for (const AskedOp& one : candidates_of(table, column, *question)) {
     const Answer answer = answer_of(table, one, column, question->wants_grad, call, mode);
     if (agreed && answer != *agreed) return {};
     agreed = answer;

@@ -106,13 +106,13 @@ class Contracts {
   bool passes_dtype_on(std::string_view op) const { return behaviour(op).passes_dtype_on; }
 
  private:
-  struct Place {
+  struct TableColumn {
     size_t table;
     size_t column;
   };
   std::vector<std::shared_ptr<const Table>> tables_;
   std::vector<Runtime> runtimes_;
-  std::vector<Place> places_;  // of each runtime
+  std::vector<TableColumn> places_;  // of each runtime
 };
 
 }  // namespace dtypecheck::contracts

@@ -4,6 +4,8 @@
 #include <iterator>
 #include <optional>
 
+#include "platform/text.h"
+
 namespace dtypecheck::contracts {
 namespace {
 
@@ -37,13 +39,6 @@ bool is_pair(std::string_view combination) {
 bool is_one_odd(std::string_view combination) {
   const size_t floats = count_of(combination, 'f');
   return is_pair(combination) && (floats == 1 || floats + 1 == combination.size());
-}
-
-std::string_view take(std::string_view& text, char separator) {
-  const size_t end = std::min(text.find(separator), text.size());
-  const std::string_view piece = text.substr(0, end);
-  text.remove_prefix(std::min(end + 1, text.size()));
-  return piece;
 }
 
 // One operand's part of a pattern: "f", "[fh]", ".", "~". Empty where it is none.
@@ -122,7 +117,7 @@ std::optional<Dtype> widest(DtypeSet dtypes) {
 std::optional<Dtype> promoted(std::string_view operands, std::string_view combination) {
   DtypeSet with_dimensions, without;
   for (const char letter : combination) {
-    const bool is_scalar = take(operands, ',').ends_with("()");
+    const bool is_scalar = next_piece(operands, ',').ends_with("()");
     (is_scalar ? without : with_dimensions) |= dtype_of(letter);
   }
   return widest(counting(with_dimensions, without));
@@ -206,12 +201,12 @@ bool is_pattern(std::string_view operands, std::string_view pattern) {
 std::string_view word_in(std::string_view pattern, std::string_view combination) {
   std::string_view of_the_rest;
   while (!pattern.empty()) {
-    const std::string_view part = take(pattern, ' ');
+    const std::string_view part = next_piece(pattern, ' ');
     const size_t equals = part.find('=');
     std::string_view list = part.substr(equals + 1);
     if (list == "*") of_the_rest = part.substr(0, equals);
     while (!list.empty() && list != "*") {
-      if (fits(take(list, ','), combination)) return part.substr(0, equals);
+      if (fits(next_piece(list, ','), combination)) return part.substr(0, equals);
     }
   }
   return of_the_rest;

@@ -8,22 +8,17 @@
 #include <tuple>
 
 #include "platform/error.h"
+#include "platform/text.h"
 
 namespace dtypecheck::contracts {
 namespace {
 
 constexpr std::string_view kMagic = "dtypecheck contracts ";
-// Of older ones 1 has no classes, symbols and "index", and 1 and 2 no ops that share rows.
+// Of older ones 1 has no classes, symbols and "index"; 1 and 2 have no ops that share rows, and no
+// messages of several types.
 constexpr int kSchema = 3;
 constexpr std::string_view kWordLetters = "fhbdliscuoFHDeEx^%+|&0123456789";
 constexpr size_t kMaxRuntimes = 64;  // bits of Row::columns
-
-std::string_view take_word(std::string_view& line) {
-  const size_t end = std::min(line.find(' '), line.size());
-  const std::string_view word = line.substr(0, end);
-  line.remove_prefix(std::min(end + 1, line.size()));
-  return word;
-}
 
 template <typename Number>
 std::optional<Number> number_in(std::string_view text) {
@@ -76,7 +71,7 @@ class TableReader {
   void read_line(std::string_view line) {
     if (ended_) fail("expected nothing after \"end\"");
     if (line_ == 1) return read_head(line);
-    const std::string_view first = take_word(line);
+    const std::string_view first = next_piece(line, ' ');
     if (first == "runtime") return read_runtime(line);
     if (first == "message") return read_message(line);
     if (first == "op") return read_op(line);
@@ -96,18 +91,18 @@ class TableReader {
 
   void read_runtime(std::string_view line) {
     Runtime runtime{.line = std::string(line)};
-    const auto number = number_in<size_t>(take_word(line));
+    const auto number = number_in<size_t>(next_piece(line, ' '));
     if (number != table_->runtimes.size() || *number >= kMaxRuntimes)
       fail(fmt::format("expected runtime {}", table_->runtimes.size()));
     runtime.line = line;
-    runtime.device = take_word(line);
-    runtime.version = take_word(line);
-    const std::string_view how = take_word(line);
+    runtime.device = next_piece(line, ' ');
+    runtime.version = next_piece(line, ' ');
+    const std::string_view how = next_piece(line, ' ');
     if (how != "measured" && how != "read")
       fail(fmt::format("expected \"measured\" or \"read\", got \"{}\"", shown(how)));
     runtime.measured = how == "measured";
     while (!line.empty()) {
-      const std::string_view word = take_word(line);
+      const std::string_view word = next_piece(line, ' ');
       if (word.starts_with("modes=")) runtime.modes = word.substr(6);
       if (word.starts_with("dtypes=")) runtime.dtypes = word.substr(7);
     }
@@ -118,32 +113,35 @@ class TableReader {
   }
 
   void read_message(std::string_view line) {
-    const auto number = number_in<uint32_t>(take_word(line));
-    const std::string_view type = take_word(line);
-    if (!number || type.empty()) fail("expected a number, an exception type and a message");
-    const Message message{std::string(type), std::string(line)};
-    if (!table_->messages.emplace(*number, message).second)
+    const auto number = number_in<uint32_t>(next_piece(line, ' '));
+    std::string_view types = next_piece(line, ' ');
+    if (!number || types.empty()) fail("expected a number, an exception type and a message");
+    Message message{.type = std::string(next_piece(types, '|')), .text = std::string(line)};
+    while (!types.empty()) {
+      std::string_view columns = next_piece(types, '|');
+      const std::string type(next_piece(columns, ':'));
+      message.others.emplace_back(type, columns_in(columns));
+    }
+    if (!table_->messages.emplace(*number, std::move(message)).second)
       fail(fmt::format("message {} is there twice", *number));
   }
 
   void read_op(std::string_view line) {
-    Op op{.name = take_word(line), .operands = take_word(line)};
+    Op op{.name = next_piece(line, ' '), .operands = next_piece(line, ' ')};
     if (op.name.find("::") == op.name.npos)
       fail(fmt::format("expected an op's name, got \"{}\"", shown(op.name)));
     for (std::string_view names = op.operands; !names.empty();) {
-      const size_t end = std::min(names.find(','), names.size());
-      if (!is_operand_name(names.substr(0, end)))
+      if (!is_operand_name(next_piece(names, ',')))
         fail(fmt::format("expected operand names, got \"{}\"", shown(op.operands)));
-      names.remove_prefix(std::min(end + 1, names.size()));
     }
     if (op.operands.empty() || op.operands.back() == ',') fail("expected operand names");
-    op.fixed = take_word(line);
+    op.fixed = next_piece(line, ' ');
     for (std::string_view rest = op.fixed; !rest.empty();) {
-      const size_t end = std::min(rest.find(','), rest.size());
-      if (end < 3 || rest[end - 2] != ':' || !is_operand_name(rest.substr(0, end - 2)) ||
-          kResultLetters.find(rest[end - 1]) == rest.npos)
+      std::string_view letter = next_piece(rest, ',');
+      const std::string_view name = next_piece(letter, ':');
+      if (!is_operand_name(name) || letter.size() != 1 ||
+          kResultLetters.find(letter.front()) == letter.npos)
         fail(fmt::format("expected names with a dtype, got \"{}\"", shown(op.fixed)));
-      rest.remove_prefix(std::min(end + 1, rest.size()));
     }
     if (table_->ops.empty() || !table_->ops.back().rows.empty())
       first_of_rows_ = table_->ops.size();
@@ -156,7 +154,7 @@ class TableReader {
         !mode.starts_with("autocast:"))
       fail(fmt::format("expected plain, grad, backward, index or autocast:, got \"{}\"",
                        shown(mode)));
-    const Row row{.mode = mode, .columns = columns_in(take_word(line)), .pattern = line};
+    const Row row{.mode = mode, .columns = columns_in(next_piece(line, ' ')), .pattern = line};
     for (size_t i = first_of_rows_; i < table_->ops.size(); ++i) {
       check_pattern(table_->ops[i], row);
       table_->ops[i].rows.push_back(row);
@@ -169,14 +167,12 @@ class TableReader {
     if (text == "*" && count > 0) return count == 64 ? ~uint64_t{0} : (uint64_t{1} << count) - 1;
     uint64_t columns = 0;
     while (!text.empty()) {
-      const size_t end = std::min(text.find(','), text.size());
-      const std::string_view part = text.substr(0, end);
-      const size_t dash = std::min(part.find('-'), part.size());
-      const auto first = number_in<size_t>(part.substr(0, dash));
-      const auto last = dash == part.size() ? first : number_in<size_t>(part.substr(dash + 1));
+      const std::string_view part = next_piece(text, ',');
+      std::string_view rest = part;
+      const auto first = number_in<size_t>(next_piece(rest, '-'));
+      const auto last = rest.empty() ? first : number_in<size_t>(rest);
       if (!first || !last || *first > *last || *last >= count) columns_wrong(part);
       for (size_t column = *first; column <= *last; ++column) columns |= uint64_t{1} << column;
-      text.remove_prefix(std::min(end + 1, text.size()));
     }
     if (columns == 0) columns_wrong(text);
     return columns;
@@ -191,7 +187,7 @@ class TableReader {
     std::string_view pattern = row.pattern;
     if (pattern.empty()) fail("expected outcomes");
     while (!pattern.empty()) {
-      const std::string_view part = take_word(pattern);
+      const std::string_view part = next_piece(pattern, ' ');
       const size_t equals = std::min(part.find('='), part.size());
       if (equals == part.size() || !is_outcome(part.substr(0, equals)))
         fail(fmt::format("expected an outcome, \"=\" and combinations, got \"{}\"", shown(part)));
@@ -211,12 +207,10 @@ class TableReader {
   void check_combinations(const Op& op, std::string_view list, bool is_of_fixed) const {
     if (list == "*") return;
     do {
-      const size_t end = std::min(list.find(','), list.size());
-      const std::string_view one = list.substr(0, end);
+      const std::string_view one = next_piece(list, ',');
       if (is_of_fixed ? !is_pattern_of(1 + fixed_letters(op).size(), one)
                       : !is_pattern(op.operands, one))
         fail(fmt::format("\"{}\" is no combination of {}", shown(one), op.operands));
-      list.remove_prefix(std::min(end + 1, list.size()));
     } while (!list.empty());
   }
 
@@ -255,6 +249,12 @@ std::string fixed_letters(const Op& op) {
   for (size_t at = op.fixed.find(':'); at != op.fixed.npos; at = op.fixed.find(':', at + 1))
     letters += op.fixed[at + 1];
   return letters;
+}
+
+const std::string& Message::type_in(size_t column) const {
+  const auto other = std::find_if(others.begin(), others.end(),
+                                  [&](const auto& one) { return (one.second >> column & 1) != 0; });
+  return other == others.end() ? type : other->first;
 }
 
 std::vector<const Op*> Table::ops_named(std::string_view name) const {

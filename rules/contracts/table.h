@@ -8,6 +8,7 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "rules/contracts/contracts.h"
@@ -16,8 +17,12 @@
 namespace dtypecheck::contracts {
 
 struct Message {
-  std::string type;  // "RuntimeError"
+  // "RuntimeError", and in some runtimes another, as one bit for each of these says.
+  std::string type;
+  std::vector<std::pair<std::string, uint64_t>> others;
   std::string text;  // with {S1} for the dtype of an operand
+
+  const std::string& type_in(size_t column) const;
 };
 
 struct Row {

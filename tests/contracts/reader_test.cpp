@@ -62,6 +62,18 @@ TEST_CASE("ops above the same rows share them, and each has to fit") {
   expect_refused(with(loss, loss + "op aten::alias self\n"), "\"dd\" is no combination of self");
 }
 
+TEST_CASE("one message may be of another type in other versions") {
+  Contracts contracts;
+  contracts.add(with("message 0 RuntimeError", "message 0 RuntimeError|TypeError:1"),
+                "a.contracts");
+  const OpCall call = call_of(
+      "op aten::addmm self=Float[4] mat1=Half[2,4] mat2=Float[4,4] -> Float[2,4] at a.py:1");
+  CHECK(contracts.ask(0, call).error_type == "RuntimeError");
+  CHECK(contracts.ask(1, call).error_type == "TypeError");
+  expect_refused(with("message 0 RuntimeError", "message 0 RuntimeError|TypeError:2"),
+                 "numbers of the 2 runtimes");
+}
+
 TEST_CASE("other files and schemas are refused") {
   expect_refused("", "cut short");
   expect_refused(

@@ -139,6 +139,14 @@ class ContractFile(unittest.TestCase):
         self.assertEqual(written(again), text)
         self.assertEqual(again.rows[("aten::exp", "self")]["plain"][0], NO_HALF)
 
+    def test_a_refusal_of_another_type_is_the_same_refusal(self):
+        typed = dict(UNARY, h=Rejects(("NotImplementedError", NO_HALF["h"][1])))
+        text = written(table("1", exp=NO_HALF), table("2", exp=typed))
+        self.assertIn("message 0 RuntimeError|NotImplementedError:1 ", text)
+        self.assertIn("op aten::exp self\nplain * m0=h ^=*\nend 1\n", text)
+        again = contract_file.read(text.splitlines(True), "a")
+        self.assertEqual([again.rows[("aten::exp", "self")]["plain"][column] for column in (0, 1)], [NO_HALF, typed])
+
     def test_ops_of_the_same_rows_share_them(self):
         text = written(table("1", exp=NO_HALF, neg=UNARY, sin=NO_HALF))
         self.assertIn("op aten::exp self\nop aten::sin self\nplain * m0=h ^=*\nop aten::neg self\nplain * ^=*\nend 2\n", text)

@@ -116,9 +116,10 @@ class Contracts:
         chosen = [(key, mode, columns, patterns.choose(candidates, commonness))
                   for key, mode, columns, candidates in rows]
         numbers = self._message_numbers(words for *_, words in chosen)
+        types = self._types(chosen)
         lines = ["dtypecheck contracts %d" % SCHEMA]
         lines += ["runtime %d %s" % pair for pair in enumerate(self.runtimes)]
-        lines += ["message %d %s %s" % (number, *message) for message, number in numbers.items()]
+        lines += ["message %d %s %s" % (number, types[word], *word) for word, number in numbers.items()]
         texts = {}
         for key, mode, columns, words in chosen:
             named = {c: word if isinstance(word, str) else "m%d" % numbers[word]
@@ -133,6 +134,23 @@ class Contracts:
         lines.append("end %d" % sum(map(len, ops_of)))
         out.write("\n".join(lines) + "\n")
 
+    def _types(self, rows):
+        """{message: "RuntimeError|NotImplementedError:9-16"}: a LibTorch raises one sentence as one type."""
+        found = {}
+        for key, mode, columns, words in rows:
+            for column in columns:
+                for combination, outcome in self.rows[key][mode][column].items():
+                    if not isinstance(outcome, str):
+                        found.setdefault(words[combination], {}).setdefault(column, outcome[0])
+        texts = {}
+        for word, by_column in found.items():
+            of_type = {}
+            for column in sorted(by_column):
+                of_type.setdefault(by_column[column], []).append(column)
+            first, *others = of_type
+            texts[word] = first + "".join("|%s:%s" % (one, ranges(of_type[one], 0)) for one in others)
+        return texts
+
     @staticmethod
     def _candidates(operands, mode, outcomes):
         """{combination: the words that say its outcome, the likeliest first}"""
@@ -142,9 +160,8 @@ class Contracts:
             if isinstance(outcome, str):
                 found[combination] = letters.words_for(outcome, combination, scalars)
             else:
-                found[combination] = [
-                    (outcome[0], template) for template in
-                    message_templates(outcome[1], combination, autocast_letter(mode))]
+                found[combination] = [(template,) for template in message_templates(
+                    outcome[1], combination, autocast_letter(mode))]
         return found
 
     @staticmethod
@@ -158,13 +175,18 @@ class Contracts:
         return {message: number for number, message in enumerate(order)}
 
 
+def said(outcome):
+    """A refusal without its type."""
+    return outcome if isinstance(outcome, str) else outcome[1:]
+
+
 def shared(by_column):
     """[(columns, outcomes)]: versions that say the same of each combination that both measured."""
     groups = []
     for column in sorted(by_column):
         outcomes = by_column[column]
         for columns, common in groups:
-            if all(outcomes[c] == common[c] for c in outcomes.keys() & common.keys()):
+            if all(said(outcomes[c]) == said(common[c]) for c in outcomes.keys() & common.keys()):
                 columns.append(column)
                 common.update(outcomes)
                 break
@@ -239,6 +261,16 @@ def dtypes_of(runtime):
     return found.group(1) if found else letters.FIRST
 
 
+def type_in(types, column):
+    """Of "RuntimeError|NotImplementedError:9-16", which type a refusal has there."""
+    first, *others = types.split("|")
+    for one in others:
+        name, _, columns = one.partition(":")
+        if column in columns_of(columns, 0):
+            return name
+    return first
+
+
 def read(lines, name):
     """The file back as Contracts. Raises ValueError with name and line on anything else."""
     contracts, messages, keys, rows, ended = Contracts(), {}, [], 0, False
@@ -262,12 +294,15 @@ def read(lines, name):
             else:
                 rows += 1
                 parts, outcomes = patterns.parse(words[2:]), {}
+                refusals = [word for word, _ in parts if re.match(r"m\d", word)]
                 for column in columns_of(words[1], len(contracts.runtimes)):
                     measured = dtypes_of(contracts.runtimes[column])
+                    said_as = {word: (type_in(messages[word][0], column), messages[word][1]) for word in refusals}
                     for op, operands in keys:
-                        if (measured, operands) not in outcomes:
-                            outcomes[measured, operands] = _outcomes(operands, words[0], parts, messages, measured)
-                        contracts.add(op, operands, words[0], column, outcomes[measured, operands])
+                        known = (measured, operands, *said_as.values())
+                        if known not in outcomes:
+                            outcomes[known] = _outcomes(operands, words[0], parts, said_as, measured)
+                        contracts.add(op, operands, words[0], column, outcomes[known])
             is_above_rows = words[0] == "op"
         except (ValueError, IndexError, KeyError, TypeError) as error:
             raise ValueError("%s:%d: %s" % (name, number, error)) from None
