@@ -128,15 +128,11 @@ std::string fix_of(const OpCall& call) {
          "number";
 }
 
-// Two masks, each with the lowest number where nothing is to be seen, or what views show of them.
+// Masks, each with the lowest number where nothing is to be seen.
 bool adds_masks(const RunIndex& index, const OpCall& call) {
-  const auto is_mask = [&](const Operand& operand) {
-    const OpCall* origin = index.maker_behind(operand, ops::kPassesOn);
-    return origin != nullptr && index.has(*origin, ops::kMask);
-  };
-  return ops::parse_op_name(call.op).base == "add" && call.operands.size() == 2 &&
-         is_users_own(call.site) &&
-         std::all_of(call.operands.begin(), call.operands.end(), is_mask);
+  return call.short_op() == "add" && call.operands.size() == 2 && is_users_own(call.site) &&
+         std::all_of(call.operands.begin(), call.operands.end(),
+                     [&](const Operand& operand) { return is_of_mask(index, operand); });
 }
 
 // Of a number that the program writes and the dtype does not have.

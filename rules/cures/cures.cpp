@@ -322,7 +322,7 @@ std::vector<Cure> CureProposer::compute_in_float(const OpCall& call) const {
 }
 
 // What the program chose itself, masks that were joined by a sum as well.
-static bool is_of_mask(const RunIndex& index, const Operand& operand, int depth = 0) {
+bool is_of_mask(const RunIndex& index, const Operand& operand, int depth) {
   constexpr int kMostSums = 4;
   const OpCall* made = index.maker_behind(operand, ops::kPassesOn | ops::kCast);
   if (made == nullptr || depth > kMostSums) return false;
@@ -346,16 +346,19 @@ std::optional<Cure> CureProposer::hold_scores(const OpCall& softmax) const {
                  "hold the sum of scores and mask at the lowest number of its dtype");
 }
 
+static std::string names_joined(const std::vector<const Operand*>& operands, const char* sign) {
+  std::string names;
+  for (const Operand* operand : operands) names += (names.empty() ? "" : sign) + operand->name;
+  return names;
+}
+
 std::optional<Cure> CureProposer::cast_operands(const OpCall& call,
                                                 const std::vector<const Operand*>& operands,
                                                 Dtype dtype) const {
   const bool is_python = ops::is_python(call.op);  // its variables are no arguments
   if (operands.size() < 2 || is_python || !is_users_own(call.site)) return std::nullopt;
-  std::vector<std::string> names;
-  for (const Operand* operand : operands) names.push_back(operand->name);
-  Cure cure =
-      cure_of(CureKind::kCastOperand, call, fmt::format("{}", fmt::join(names, ",")), dtype);
-  cure.text = fmt::format("cast the {} of {} to {}{}", fmt::join(names, " and the "),
+  Cure cure = cure_of(CureKind::kCastOperand, call, names_joined(operands, ","), dtype);
+  cure.text = fmt::format("cast the {} of {} to {}{}", names_joined(operands, " and the "),
                           call.short_op(), dtype_name(dtype), at(call.site.line));
   return cure;
 }
@@ -364,13 +367,10 @@ std::optional<Cure> CureProposer::cast_arrays(const OpCall& call,
                                               const std::vector<const Operand*>& operands,
                                               Dtype dtype) const {
   if (operands.empty() || !is_users_own(call.site)) return std::nullopt;
-  std::vector<std::string> names;
-  for (const Operand* operand : operands) names.push_back(operand->name);
-  Cure cure =
-      cure_of(CureKind::kCastVariable, call, fmt::format("{}", fmt::join(names, ",")), dtype);
-  cure.text = fmt::format("cast the {} of {} to {} where {} from{}", fmt::join(names, " and the "),
-                          call.short_op(), dtype_name(dtype),
-                          names.size() > 1 ? "they come" : "it comes", at(call.site.line));
+  Cure cure = cure_of(CureKind::kCastVariable, call, names_joined(operands, ","), dtype);
+  cure.text = fmt::format("cast the {} of {} to {} where {} from{}",
+                          names_joined(operands, " and the "), call.short_op(), dtype_name(dtype),
+                          operands.size() > 1 ? "they come" : "it comes", at(call.site.line));
   return cure;
 }
 
@@ -525,8 +525,8 @@ std::vector<Cure> CureProposer::widen_written(const OpCall& copy) const {
   std::vector<Cure> cures;
   add(cures, ask_for(*maker, *dtype));
   if (auto cure = cast_result(*maker, *dtype)) {
-    cure->text =
-        fmt::format("make what it is copied to in {}{}", dtype_name(*dtype), at(maker->site.line));
+    cure->text = fmt::format("make what it is copied to in {}{}", dtype_name(*dtype),
+                             at(maker->site.line));
     cures.push_back(*std::move(cure));
   }
   return cures;

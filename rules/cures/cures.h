@@ -155,6 +155,9 @@ contracts::Acceptance under_autocast(const RunIndex& index, const JudgeOptions& 
 // loader's batch.
 std::vector<Dtype> drawn_with(const Run& run, const OpCall& call, const Operand& operand);
 
+// A mask of the program's own, or the sum of several.
+bool is_of_mask(const RunIndex& index, const Operand& operand, int depth = 0);
+
 // A parameter by its name; in C++, where none has one, a leaf that is trained.
 bool is_weight(const Operand& operand);
 
