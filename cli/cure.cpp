@@ -82,7 +82,7 @@ class Session {
         input_(input),
         recorded_(judging::read_recorded_run({input})),
         report_(judging::judged_report(recorded_, {.all = command.all})) {
-    for (const reports::Cause& cause : reports::causes(report_.findings)) {
+    for (const reports::CauseTree& cause : reports::causes(report_.findings)) {
       if (cause.finding->severity >= Severity::kWarning) causes_.push_back(cause.finding);
     }
   }

@@ -13,7 +13,7 @@
 namespace dtypecheck::cures {
 
 struct ProvenChange {
-  struct Part {
+  struct Step {
     std::string text;     // "cast the target of mse_loss to Half, train.py:40"
     std::string cures;    // the message of the finding that it cures
     std::string finding;  // its id; "" where the recorded run had not got so far
@@ -27,7 +27,7 @@ struct ProvenChange {
   std::string words;    // "3 steps to its end, no errors, no warnings"
   std::string prompt;   // the command to type in place of the one that ran; "" where that stays
   bool is_workaround = false;
-  std::vector<Part> parts;
+  std::vector<Step> parts;
   std::vector<File> files;
   std::vector<SourceEdit> edits;  // of these
 

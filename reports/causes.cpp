@@ -25,9 +25,9 @@ class Forest {
   }
   bool is_placed(const Finding& finding) const { return placed_.contains(&finding); }
 
-  Cause grow(const Finding& finding, int depth = 0) {
+  CauseTree grow(const Finding& finding, int depth = 0) {
     placed_.insert(&finding);
-    Cause cause{&finding, {}};
+    CauseTree cause{&finding, {}};
     const auto followers = followers_.find(finding.id);
     if (followers == followers_.end() || depth == kMaxDepth) return cause;
     for (const Finding* follower : followers->second) {
@@ -58,9 +58,9 @@ Count count(const std::vector<Finding>& findings) {
   return count;
 }
 
-std::vector<Cause> causes(const std::vector<Finding>& findings) {
+std::vector<CauseTree> causes(const std::vector<Finding>& findings) {
   Forest forest(findings);
-  std::vector<Cause> roots;
+  std::vector<CauseTree> roots;
   for (const Finding& finding : findings) {
     if (forest.is_root(finding)) roots.push_back(forest.grow(finding));
   }

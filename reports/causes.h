@@ -9,14 +9,14 @@
 
 namespace dtypecheck::reports {
 
-struct Cause {
+struct CauseTree {
   const Finding* finding;
-  std::vector<Cause> consequences;
+  std::vector<CauseTree> consequences;
 };
 
 // Keeps the given order among causes and among the consequences of one cause. A finding whose cause
 // is not there, or whose causes form a ring, stands as a cause itself: none is left out.
-std::vector<Cause> causes(const std::vector<Finding>& findings);
+std::vector<CauseTree> causes(const std::vector<Finding>& findings);
 
 struct Count {
   uint64_t causes = 0;

@@ -24,9 +24,9 @@ const char* card_class(Severity severity) {
   return kClasses[static_cast<int>(severity)];
 }
 
-size_t size_of(const std::vector<Cause>& forest) {
+size_t size_of(const std::vector<CauseTree>& forest) {
   size_t size = forest.size();
-  for (const Cause& cause : forest) size += size_of(cause.consequences);
+  for (const CauseTree& cause : forest) size += size_of(cause.consequences);
   return size;
 }
 
@@ -44,8 +44,8 @@ class FindingCards {
  public:
   FindingCards(const Report& report, HtmlWriter& html) : report_(report), html_(html) {}
 
-  void write(const std::vector<Cause>& forest) {
-    for (const Cause& cause : forest) {
+  void write(const std::vector<CauseTree>& forest) {
+    for (const CauseTree& cause : forest) {
       if (written_ == kMaxFindings) return;
       card(cause);
     }
@@ -55,7 +55,7 @@ class FindingCards {
 
  private:
   // What the page's filters ask of a card stands in its attributes.
-  void card(const Cause& cause) {
+  void card(const CauseTree& cause) {
     const Finding& finding = *cause.finding;
     const OpCall* call = report_.run.call(finding.call);
     ++written_;
@@ -215,7 +215,7 @@ class FindingCards {
     html_.close("details").line();
   }
 
-  void nested(const Cause& cause) {
+  void nested(const CauseTree& cause) {
     if (cause.consequences.empty()) return;
     const size_t size = size_of(cause.consequences);
     if (size <= kOpenConsequences) {
@@ -236,7 +236,7 @@ class FindingCards {
   SourceLine above_;  // of the card that this one stands in: it is quoted there
 };
 
-void write_cause(const Report& report, const Cause& cause, HtmlWriter& html) {
+void write_cause(const Report& report, const CauseTree& cause, HtmlWriter& html) {
   const Finding& finding = *cause.finding;
   html.open("li", card_class(finding.severity));
   html.element("span", "severity", severity_name(finding.severity)).text(" ");
@@ -259,7 +259,7 @@ void write_cause(const Report& report, const Cause& cause, HtmlWriter& html) {
 }  // namespace
 
 void write_causes(const Report& report, HtmlWriter& html) {
-  const std::vector<Cause> forest = causes(report.findings);
+  const std::vector<CauseTree> forest = causes(report.findings);
   if (forest.empty()) return;
   html.open_section("causes", "causes", "What to fix first").open("ol").line();
   const size_t shown = std::min(forest.size(), kFirstCauses);

@@ -44,8 +44,8 @@ class SarifLog {
 
   Json json() {
     Json results = Json::array();
-    const std::vector<Cause> forest = causes(report_.findings);  // the worst first
-    for (const Cause& cause : forest) {
+    const std::vector<CauseTree> forest = causes(report_.findings);  // the worst first
+    for (const CauseTree& cause : forest) {
       if (results.size() == kMaxResults) break;
       results.push_back(result(cause));
     }
@@ -95,7 +95,7 @@ class SarifLog {
             {"properties", {{"tags", std::move(tags)}}}};
   }
 
-  Json result(const Cause& cause) {
+  Json result(const CauseTree& cause) {
     const Finding& finding = *cause.finding;
     Json json = {{"ruleId", finding.rule},
                  {"level", level_of(finding.severity)},
@@ -263,8 +263,8 @@ class SarifLog {
     return places;
   }
 
-  void add_consequences(const Cause& cause, Json& places) {
-    for (const Cause& consequence : cause.consequences) {
+  void add_consequences(const CauseTree& cause, Json& places) {
+    for (const CauseTree& consequence : cause.consequences) {
       const Finding& finding = *consequence.finding;
       const std::string text = fmt::format("then {}: {} [{}]", severity_name(finding.severity),
                                            finding.message, finding.rule);

@@ -32,8 +32,8 @@ struct ListedFinding {
   size_t same = 0;  // further notes of the same rule about the same file, which it stands for
 };
 
-void flatten(const std::vector<Cause>& forest, Indent indent, std::vector<ListedFinding>& out) {
-  for (const Cause& cause : forest) {
+void flatten(const std::vector<CauseTree>& forest, Indent indent, std::vector<ListedFinding>& out) {
+  for (const CauseTree& cause : forest) {
     out.push_back({cause.finding, indent});
     flatten(cause.consequences, {indent.depth + 1, "then "}, out);
   }

@@ -18,7 +18,7 @@
 namespace dtypecheck::rules {
 namespace {
 
-struct Asked {
+struct AskedDtype {
   Dtype dtype = Dtype::kUndefined;  // Half or BFloat16
   std::string option;               // "--dtype float16", as it was given
 };
@@ -33,8 +33,8 @@ bool is_of_the_run(std::string_view key) {
 }
 
 // "--dtype=float16", "--dtype float16", "train.dtype=float16".
-std::vector<Asked> asked_in(const std::vector<std::string>& words) {
-  std::vector<Asked> out;
+std::vector<AskedDtype> asked_in(const std::vector<std::string>& words) {
+  std::vector<AskedDtype> out;
   std::string before;  // an option whose value is yet to come
   for (const std::string& word : words) {
     const size_t equals = word.find('=');
@@ -49,12 +49,12 @@ std::vector<Asked> asked_in(const std::vector<std::string>& words) {
 }
 
 // What all options that ask agree on.
-Asked asked_for(const Process& process) {
-  const std::vector<Asked> asked = asked_in(words_of_command(process));
-  const bool agree = std::all_of(asked.begin(), asked.end(), [&](const Asked& other) {
+AskedDtype asked_for(const Process& process) {
+  const std::vector<AskedDtype> asked = asked_in(words_of_command(process));
+  const bool agree = std::all_of(asked.begin(), asked.end(), [&](const AskedDtype& other) {
     return other.dtype == asked.front().dtype;
   });
-  return asked.empty() || !agree ? Asked() : asked.front();
+  return asked.empty() || !agree ? AskedDtype() : asked.front();
 }
 
 // autocast(…) at this line of source is given no dtype. False where the text is not known.
@@ -82,8 +82,8 @@ bool is_without_dtype(const LineText& line_text, const SourceLine& entered) {
   return false;
 }
 
-struct Seen {
-  Asked asked;
+struct ComputedIn {
+  AskedDtype asked;
   std::set<Dtype> computed;             // 16 bits and Float, of arithmetic
   const OpCall* product = nullptr;      // the first of the forward pass
   const OpCall* in_autocast = nullptr;  // the first product in a region of 16 bits
@@ -103,7 +103,7 @@ const OpCall* crossing(const RunIndex& index, const Operand& operand) {
   return cast->operands.front().dtypes == DtypeSet(other_of(*dtype)) ? cast : nullptr;
 }
 
-void note_computed(const RunIndex& index, const OpCall& call, Seen& seen) {
+void note_computed(const RunIndex& index, const OpCall& call, ComputedIn& seen) {
   if (call.site.phase == Phase::kLoad || call.outcome != Outcome::kReturned) return;
   const auto note = [&](const Operand& tensor) {
     const auto dtype = tensor.dtypes.single();
@@ -125,7 +125,7 @@ const AutocastState::Region* region_of(const RunIndex& index, const OpCall& call
                                                  : wrapper->autocast.region_for(call.device_type());
 }
 
-void collect(const RunIndex& index, const OpCall& call, Seen& seen) {
+void collect(const RunIndex& index, const OpCall& call, ComputedIn& seen) {
   note_computed(index, call, seen);
   if (!index.has(call, ops::kMultiplies) || call.autocast.is_wrapper || call.results.empty() ||
       call.site.phase != Phase::kForward || call.outcome != Outcome::kReturned)
@@ -190,7 +190,7 @@ void check_detour(const RunIndex& index, const OpCall& call, Findings& out) {
   });
 }
 
-Details explain(const RunIndex& index, const JudgeOptions& options, const Seen& seen,
+Details explain(const RunIndex& index, const JudgeOptions& options, const ComputedIn& seen,
                 const std::string& why, Dtype want) {
   const OpCall* at = seen.in_autocast != nullptr ? seen.in_autocast : seen.product;
   Details details{.why = why};
@@ -216,7 +216,7 @@ Details explain(const RunIndex& index, const JudgeOptions& options, const Seen& 
   return details;
 }
 
-void check_asked(const RunIndex& index, uint32_t id, const Seen& seen, Findings& out) {
+void check_asked(const RunIndex& index, uint32_t id, const ComputedIn& seen, Findings& out) {
   const Process& process = index.run().processes[id];
   const Dtype want = seen.asked.dtype;
   if (want == Dtype::kUndefined || seen.product == nullptr || seen.computed.contains(want)) return;
@@ -231,7 +231,7 @@ void check_asked(const RunIndex& index, uint32_t id, const Seen& seen, Findings&
   });
 }
 
-void check_crossed(const RunIndex& index, const Seen& seen, Findings& out) {
+void check_crossed(const RunIndex& index, const ComputedIn& seen, Findings& out) {
   const OpCall& call = *seen.crossed;
   if (!is_without_dtype(out.options().line_text, call.autocast.entered)) return;
   const Dtype to = *seen.crossed_operand->dtypes.single();
@@ -252,7 +252,7 @@ void check_crossed(const RunIndex& index, const Seen& seen, Findings& out) {
 
 void check_run(const RunIndex& index, Findings& out) {
   const Run& run = index.run();
-  std::vector<Seen> processes(run.processes.size());
+  std::vector<ComputedIn> processes(run.processes.size());
   for (size_t i = 0; i < run.processes.size(); ++i)
     processes[i].asked = asked_for(run.processes[i]);
   for (const OpCall& call : index.judged_calls()) {

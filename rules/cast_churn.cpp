@@ -26,8 +26,8 @@ struct Churn {
   std::vector<const Cast*> casts;
   CastCost cost;
 };
-using Place = std::tuple<uint32_t, std::string_view, int, Dtype, Dtype>;
-using Churns = std::map<Place, Churn>;
+using ChurnPlace = std::tuple<uint32_t, std::string_view, int, Dtype, Dtype>;
+using Churns = std::map<ChurnPlace, Churn>;
 
 void add(const Cast& cast, const CastCost& cost, Churns& to) {
   const SourceLine& line = cast.call->site.line;

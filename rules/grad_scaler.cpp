@@ -23,7 +23,7 @@ namespace {
 
 constexpr uint64_t kManySteps = 8;  // from 65536 down to 256
 
-struct Training {
+struct ScaledTraining {
   const OpCall* loss = nullptr;      // ones_like, with which backward() begins
   const OpCall* gradient = nullptr;  // the first op of a backward pass that computes in Half
   const OpCall* unscale = nullptr;   // the first of a GradScaler that divides gradients
@@ -84,7 +84,7 @@ double averaged_in_half(const OpCall& loss) {
   return element_count(loss.operands[has_labels ? 1 : 0]);
 }
 
-void collect(const RunIndex& index, const OpCall& call, Training& training) {
+void collect(const RunIndex& index, const OpCall& call, ScaledTraining& training) {
   const Run& run = index.run();
   if (index.has(call, ops::kScalesGradients)) {
     training.has_scaler = true;
@@ -126,7 +126,7 @@ void collect(const RunIndex& index, const OpCall& call, Training& training) {
   training.steps_any |= index.stepped_parameter(call, kFloating) != nullptr;
 }
 
-void report_missing(const RunIndex& index, const Training& training, Findings& out) {
+void report_missing(const RunIndex& index, const ScaledTraining& training, Findings& out) {
   out.add(*training.loss, "gradients are computed in Half, and the loss is not scaled", [&] {
     return Details{
         .why =
@@ -148,7 +148,7 @@ void report_missing(const RunIndex& index, const Training& training, Findings& o
   });
 }
 
-void report_clipped(const RunIndex& index, const Training& training, Findings& out) {
+void report_clipped(const RunIndex& index, const ScaledTraining& training, Findings& out) {
   out.add(*training.clip, "gradients are clipped while they are scaled", [&] {
     return Details{.odd = training.clip->operands.front().name,
                    .why = fmt::format(
@@ -162,7 +162,7 @@ void report_clipped(const RunIndex& index, const Training& training, Findings& o
   });
 }
 
-void report_needless(const Training& training, Findings& out) {
+void report_needless(const ScaledTraining& training, Findings& out) {
   out.add(*training.unscale, "a GradScaler scales gradients, but nothing is computed in Half", [&] {
     return Details{.why =
                        "BFloat16 has the range of Float, so that its gradients need no scale; "
@@ -186,7 +186,7 @@ void report_averaged(const RunIndex& index, const OpCall& loss, double count, Fi
   });
 }
 
-void report_left_out(const Training& training, Findings& out) {
+void report_left_out(const ScaledTraining& training, Findings& out) {
   const std::string message =
       fmt::format("a GradScaler left out all of {} steps", training.updates);
   out.add(*training.unscale, message, [&] {
@@ -201,7 +201,7 @@ void report_left_out(const Training& training, Findings& out) {
 }
 
 void check_run(const RunIndex& index, Findings& out) {
-  std::map<uint32_t, Training> processes;
+  std::map<uint32_t, ScaledTraining> processes;
   for (const OpCall& call : index.judged_calls()) collect(index, call, processes[call.process]);
   for (const auto& [process, training] : processes) {
     if (index.run().processes[process].signatures_lost > 0) continue;

@@ -21,7 +21,7 @@
 namespace dtypecheck::rules {
 namespace {
 
-struct Refusal {
+struct RefusedMix {
   const OpCall& call;
   Mix mix;
 };
@@ -41,7 +41,7 @@ void link_to_forward_loss(const RunIndex& index, const OpCall& call, Details& de
 }
 
 // Two inputs are distinguished by LibTorch's names.
-std::string message(const Refusal& refusal) {
+std::string message(const RefusedMix& refusal) {
   const Side &odd = refusal.mix.odd, &other = refusal.mix.other;
   const bool is_alike = odd.noun() == other.noun();
   return fmt::format("{} {} meets a {} {}", dtype_name(odd.dtype),
@@ -102,7 +102,7 @@ contracts::Acceptance autocast_here(const RunIndex& index, const JudgeOptions& o
                                      : mix.other.dtype);
 }
 
-Details explain(const RunIndex& index, const JudgeOptions& options, const Refusal& refusal,
+Details explain(const RunIndex& index, const JudgeOptions& options, const RefusedMix& refusal,
                 const std::vector<OpCallId>& unread) {
   const auto& [call, mix] = refusal;
   const Provenance source = index.provenance().of(call, *mix.odd.operand);
@@ -138,7 +138,7 @@ Details explain(const RunIndex& index, const JudgeOptions& options, const Refusa
 
 // A run that went on may meet one mix at one line for several reasons: what came of an earlier
 // repair is one, and so is each place that gave the odd operand its dtype.
-std::string cause(const Refusal& refusal, const RunIndex& index) {
+std::string cause(const RefusedMix& refusal, const RunIndex& index) {
   const auto& [call, mix] = refusal;
   if (!was_let_through(call)) return "";
   if (call.follows != kNoOpCall) return "follows";
@@ -150,7 +150,7 @@ std::string cause(const Refusal& refusal, const RunIndex& index) {
 // first.
 class FirstPlaces {
  public:
-  const SourceLine& of(const Refusal& refusal, const std::string& message,
+  const SourceLine& of(const RefusedMix& refusal, const std::string& message,
                        const std::string& cause) {
     const OpCall& call = refusal.call;
     if (!was_let_through(call) || call.site.module.empty()) return call.site.line;
@@ -164,7 +164,7 @@ class FirstPlaces {
   std::unordered_map<std::string, SourceLine> lines_;
 };
 
-void report(const RunIndex& index, const Refusal& refusal, const std::vector<OpCallId>& unread,
+void report(const RunIndex& index, const RefusedMix& refusal, const std::vector<OpCallId>& unread,
             FirstPlaces& places, Findings& out) {
   const std::string reason = cause(refusal, index);
   OpCall call = refusal.call;
@@ -236,8 +236,8 @@ bool is_echo(const RunIndex& index, const OpCall& call) {
   return ops::is_python(call.op) && index.is_raised_by_an_op(call.process, call.error);
 }
 
-std::vector<Refusal> refusals(const RunIndex& index) {
-  std::vector<Refusal> all;
+std::vector<RefusedMix> refusals(const RunIndex& index) {
+  std::vector<RefusedMix> all;
   for (const OpCall& call : index.judged_calls()) {
     if (!was_refused(call) || is_echo(index, call)) continue;
     if (is_unsafe_to_autocast(call.error)) continue;  // refused-dtype's
@@ -249,9 +249,9 @@ std::vector<Refusal> refusals(const RunIndex& index) {
 // A composite op and the op inside it are one refusal: the inner one is the culprit.
 void check_run(const RunIndex& index, Findings& out) {
   const Run& run = index.run();
-  const std::vector<Refusal> all = refusals(index);
+  const std::vector<RefusedMix> all = refusals(index);
   std::unordered_set<OpCallId> around;
-  for (const Refusal& refusal : all) {
+  for (const RefusedMix& refusal : all) {
     follow_links(run.call(refusal.call.parent), [&](const OpCall& outer) {
       return around.insert(outer.id).second ? run.call(outer.parent) : nullptr;
     });
@@ -259,7 +259,7 @@ void check_run(const RunIndex& index, Findings& out) {
   const std::vector<OpCallId> unread =
       all.empty() ? std::vector<OpCallId>() : unread_promotions(index);
   FirstPlaces places;
-  for (const Refusal& refusal : all) {
+  for (const RefusedMix& refusal : all) {
     if (!around.contains(refusal.call.id)) report(index, refusal, unread, places, out);
   }
   for (const OpCall& call : index.judged_calls()) {

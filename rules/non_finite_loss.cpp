@@ -27,7 +27,7 @@ constexpr int kLongestWay = 8;  // op calls between what was read and what it te
 
 enum class What { kLoss, kGradient, kParameter, kProbabilities, kNumber };
 
-struct Found {
+struct LostNumber {
   const OpCall* call = nullptr;  // where it is reported
   uint32_t step = 0, order = 0;
   What what = What::kLoss;
@@ -38,14 +38,14 @@ struct Found {
   auto time() const { return std::tuple(step, order); }
 };
 
-struct Seen {
-  std::optional<Found> found, number;
+struct LossesOfProcess {
+  std::optional<LostNumber> found, number;
   bool has_origin = false;  // another finding tells where it began
   bool has_scaler = false;
   bool has_low = false;  // something was computed in 16 bits
 
-  void take(const Found& other) {
-    std::optional<Found>& place = other.what == What::kNumber ? number : found;
+  void take(const LostNumber& other) {
+    std::optional<LostNumber>& place = other.what == What::kNumber ? number : found;
     if (!place || other.time() < place->time()) place = other;
   }
 };
@@ -53,18 +53,18 @@ struct Seen {
 bool is_scalar(const Operand& tensor) { return element_count(tensor) == 1; }
 
 // A tensor whose values an answer tells something of: yes to isnan(x), no to isfinite(x).all().
-struct Asked {
+struct AnswerAbout {
   const Operand* about = nullptr;
   bool may_be_either = false;
 };
 
-std::optional<Asked> asked_by(const Run& run, const OpCall& call, bool yes, int way) {
+std::optional<AnswerAbout> asked_by(const Run& run, const OpCall& call, bool yes, int way) {
   if (way > kLongestWay || call.operands.empty()) return std::nullopt;
   const Operand& operand = call.operands.front();
   const std::string op = call.short_op();
   if (op == "isnan" || op == "isinf")
-    return yes ? std::optional(Asked{&operand, op == "isinf"}) : std::nullopt;
-  if (op == "isfinite") return yes ? std::nullopt : std::optional(Asked{&operand, true});
+    return yes ? std::optional(AnswerAbout{&operand, op == "isinf"}) : std::nullopt;
+  if (op == "isfinite") return yes ? std::nullopt : std::optional(AnswerAbout{&operand, true});
   const bool is_not = op == "logical_not" || op == "bitwise_not";
   const bool goes_on = is_not || (op == "all" && !yes) || (op == "any" && yes);
   const OpCall* before = goes_on ? run.call(operand.origin) : nullptr;
@@ -141,7 +141,7 @@ bool computes_of_some(const OpCall& call) {
 }
 
 void collect(const RunIndex& index, const Losses& losses, const OpCall& call, const Findings& out,
-             Seen& seen) {
+             LossesOfProcess& seen) {
   const Run& run = index.run();
   seen.has_scaler |= index.has(call, ops::kScalesGradients);
   seen.has_origin |= number_beyond(call) != nullptr && out.is_reported(call);
@@ -174,7 +174,7 @@ void collect(const RunIndex& index, const Losses& losses, const OpCall& call, co
   }
 }
 
-std::string message(const Found& found) {
+std::string message(const LostNumber& found) {
   const char* value = found.may_be_either ? "not finite" : found.is_nan ? "NaN" : "infinite";
   switch (found.what) {
     case What::kLoss:
@@ -191,7 +191,7 @@ std::string message(const Found& found) {
   return "";
 }
 
-std::string why(const Found& found) {
+std::string why(const LostNumber& found) {
   if (found.what == What::kProbabilities)
     return "some of what led to them was computed in 16 bits; the record does not say which op "
            "gave the first of these numbers";
@@ -213,7 +213,7 @@ std::string why(const Found& found) {
 
 // Of later steps not all are looked at unless they are named, and what the step before made of the
 // weights is where the loss of this one may have begun.
-std::string fix(const Found& found) {
+std::string fix(const LostNumber& found) {
   const std::string steps = found.step < 2 ? "" : fmt::format("={}-{}", found.step - 1, found.step);
   return fmt::format(
       "Record the run once more with dtypecheck trace --check-values{}: it names the op that gave "
@@ -224,13 +224,13 @@ std::string fix(const Found& found) {
 
 void check_run(const RunIndex& index, Findings& out) {
   const Losses losses(index);
-  std::map<uint32_t, Seen> processes;
+  std::map<uint32_t, LossesOfProcess> processes;
   for (const OpCall& call : index.judged_calls())
     collect(index, losses, call, out, processes[call.process]);
   for (const auto& [process, seen] : processes) {
     const bool is_number = !seen.found && seen.number && seen.has_low;
     if ((!seen.found && !is_number) || seen.has_origin) continue;
-    const Found& found = is_number ? *seen.number : *seen.found;
+    const LostNumber& found = is_number ? *seen.number : *seen.found;
     const bool is_scalers = found.what == What::kGradient || !found.is_nan || found.may_be_either;
     if (is_scalers && seen.has_scaler) continue;
     const OpCall* origin =

@@ -19,7 +19,7 @@
 namespace dtypecheck::rules {
 namespace {
 
-struct Training {
+struct TrainingAskedFor {
   const OpCall* forward = nullptr;   // the first call of the forward pass that is trained
   const OpCall* step = nullptr;      // the first call of an optimizer
   const OpCall* backward = nullptr;  // … of a backward pass
@@ -61,7 +61,7 @@ int forward_rank(const OpCall* call) {
 // autocast would have given both one dtype. What came of a repair or of a promotion says nothing by
 // itself.
 void note_refusal(const RunIndex& index, const JudgeOptions& options, const OpCall& call,
-                  Training& training) {
+                  TrainingAskedFor& training) {
   const bool is_first = was_refused(call) && call.follows == kNoOpCall;
   const bool is_layer = !ops::parse_op_name(call.op).in_place;
   const bool is_python = !is_in_cpp(call) || call.site.caller.known();  // C++ seldom opens it
@@ -130,11 +130,11 @@ bool lowers_weights(const RunIndex& index, const OpCall& call) {
   });
 }
 
-std::vector<Training> training_of(const RunIndex& index, const JudgeOptions& options) {
+std::vector<TrainingAskedFor> training_of(const RunIndex& index, const JudgeOptions& options) {
   const Run& run = index.run();
-  std::vector<Training> processes(run.processes.size());
+  std::vector<TrainingAskedFor> processes(run.processes.size());
   for (const OpCall& call : run.calls) {
-    Training& training = processes.at(call.process);
+    TrainingAskedFor& training = processes.at(call.process);
     training.has_autocast |= !call.autocast.enabled.empty() || call.autocast.is_wrapper ||
                              call.autocast.is_inner || call.in_compiled_region;
     if (!index.is_judged(call)) continue;
@@ -153,7 +153,7 @@ std::vector<Training> training_of(const RunIndex& index, const JudgeOptions& opt
 }
 
 // The line that calls the model: what is below it is not the user's to change.
-const OpCall& where_it_trains(const Training& training) {
+const OpCall& where_it_trains(const TrainingAskedFor& training) {
   for (const OpCall* call : {training.refusal, training.forward, training.step, training.backward})
     if (call != nullptr) return *call;
   return *training.scaler;
@@ -185,7 +185,7 @@ Dtype meant_dtype(const Process& process) {
 }
 
 // Without a framework that was asked for mixed precision.
-Reason reason_of(const Process& process, const Training& training) {
+Reason reason_of(const Process& process, const TrainingAskedFor& training) {
   if (training.scaler != nullptr && !training.lowers_by_hand &&
       forward_rank(training.forward) > 1) {
     return {"a GradScaler scales the gradients, but autocast never opened",
@@ -205,15 +205,15 @@ Reason reason_of(const Process& process, const Training& training) {
 }
 
 // Where what is Half became so: "; unet.conv_in.weight was cast to Half by … at train.py:12".
-std::string made_low(const RunIndex& index, const Training& training) {
+std::string made_low(const RunIndex& index, const TrainingAskedFor& training) {
   if (training.lower == nullptr) return "";
   const Operand& parameter = *low_parameter(*training.lower);
   const std::string made = how_made(index.provenance().of(*training.lower, parameter));
   return made.empty() ? "" : fmt::format("; {} {}", parameter.parameter, made);
 }
 
-Details explain(const RunIndex& index, const JudgeOptions& options, const Training& training,
-                const Reason& reason) {
+Details explain(const RunIndex& index, const JudgeOptions& options,
+                const TrainingAskedFor& training, const Reason& reason) {
   const OpCall& call = where_it_trains(training);
   Details details;
   details.site = site_of(call);
@@ -250,7 +250,7 @@ const OpCall* masters_for_half_alone(const RunIndex& index, const JudgeOptions& 
 // What the script casts to Half by the setting it would cast to BFloat16 then, and what leaves the
 // prepared model accelerate casts to Float. Neither is in the run, so no replay tells; a try does.
 Cure ask_for_bfloat16(const RunIndex& index, const JudgeOptions& options,
-                      const Training& training) {
+                      const TrainingAskedFor& training) {
   const OpCall& call = where_it_trains(training);
   Cure cure{.kind = CureKind::kSetting, .dtype = Dtype::kBFloat16, .call = call.id};
   cure.where = where_it_is_made(options, call.site.line.file);
@@ -270,7 +270,7 @@ Cure ask_for_bfloat16(const RunIndex& index, const JudgeOptions& options,
 }
 
 Details explain(const RunIndex& index, const JudgeOptions& options, const Process& process,
-                const std::string& precision, const Training& training) {
+                const std::string& precision, const TrainingAskedFor& training) {
   Details details;
   details.site = site_of(where_it_trains(training));
   if (is_fp16_on_cpu(process, precision)) {
@@ -305,7 +305,7 @@ bool wants_scaler(const OpCall& call) {
 
 // On a CPU neither fp16 nor bf16 has a scaler: the line has to do without.
 Details explain_scaler(const RunIndex& index, const JudgeOptions& options, const OpCall& call,
-                       const Training& training) {
+                       const TrainingAskedFor& training) {
   Details details{.odd = "",
                   .why =
                       "on a CPU accelerate accepts fp16, but silently opens no autocast and makes "
@@ -327,24 +327,25 @@ Details explain_scaler(const RunIndex& index, const JudgeOptions& options, const
   return details;
 }
 
-void check_scalers(const RunIndex& index, const std::vector<Training>& processes, Findings& out) {
+void check_scalers(const RunIndex& index, const std::vector<TrainingAskedFor>& processes,
+                   Findings& out) {
   for (const OpCall& call : index.run().calls) {
     const Process& process = index.run().process_of(call);
     if (!wants_scaler(call) || !is_fp16_on_cpu(process, asked_for(process))) continue;
     const std::string message = fmt::format(
         "accelerate was given mixed_precision=\"fp16\", but made no GradScaler: {}", call.error);
-    const Training& training = processes.at(call.process);
+    const TrainingAskedFor& training = processes.at(call.process);
     out.add(call, message, [&] { return explain_scaler(index, out.options(), call, training); });
   }
 }
 
 void check_run(const RunIndex& index, Findings& out) {
   const Run& run = index.run();
-  const std::vector<Training> processes = training_of(index, out.options());
+  const std::vector<TrainingAskedFor> processes = training_of(index, out.options());
   check_scalers(index, processes, out);
   for (size_t i = 0; i < processes.size(); ++i) {
     const Process& process = run.processes[i];
-    const Training& training = processes[i];
+    const TrainingAskedFor& training = processes[i];
     if (training.has_autocast || lowers_by_itself(process) || process.signatures_lost > 0) continue;
     const auto id = static_cast<uint32_t>(i);
     const std::string precision = asked_for(process);

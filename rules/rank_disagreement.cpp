@@ -46,12 +46,12 @@ struct Variant {
   }
 };
 
-using Place = std::tuple<std::string_view, std::string_view, std::string_view, int,
-                         std::string_view, int, std::string_view, Phase, std::string_view>;
+using PlaceOfRanks = std::tuple<std::string_view, std::string_view, std::string_view, int,
+                                std::string_view, int, std::string_view, Phase, std::string_view>;
 using Dtypes = std::vector<std::pair<std::string_view, uint64_t>>;  // by operand, lists as one
 using Variants = std::map<Dtypes, Variant>;
 
-Place place_of(const OpCall& call) {
+PlaceOfRanks place_of(const OpCall& call) {
   const Site& site = call.site;
   return {call.op,         call.overload, site.line.file, site.line.line, site.inner.file,
           site.inner.line, site.module,   site.phase,     call.group};
@@ -197,7 +197,7 @@ class Ranks {
   }
 
   const Run& run_;
-  std::map<Place, Variants> places_;
+  std::map<PlaceOfRanks, Variants> places_;
 };
 
 std::string sides(const Run& run, const Disagreement& found) {

@@ -43,7 +43,7 @@ bool is_index(const Operand& operand) {
 }
 
 // A refusal, as its rule sees it: the call to speak of, what it said, and the dtypes in that.
-struct Refusal {
+struct RefusedCall {
   const OpCall& call;
   const std::string& error;
   std::vector<Dtype> named;
@@ -127,12 +127,12 @@ std::string words_of(DtypeSet dtypes) {
   return fmt::format("{} and {}", fmt::join(names, ", "), last);
 }
 
-bool names(const Refusal& refusal, DtypeSet dtypes) {
+bool names(const RefusedCall& refusal, DtypeSet dtypes) {
   return std::any_of(refusal.named.begin(), refusal.named.end(),
                      [&](Dtype dtype) { return dtypes.contains(dtype); });
 }
 
-std::vector<const Operand*> sides_of(const Refusal& refusal) {
+std::vector<const Operand*> sides_of(const RefusedCall& refusal) {
   std::vector<const Operand*> sides, named;
   for (const Operand& operand : refusal.call.operands) {
     if (!is_tensor(operand) || is_index(operand)) continue;
@@ -152,7 +152,7 @@ struct Mismatch {
 // The fewest are odd. On a tie what is real beside complex data is: a cast of the other loses its
 // imaginary part. Then an integer beside floating data, since training computes in floating
 // dtypes; then what is no parameter; then the later one, as LibTorch goes by the first.
-std::optional<Mismatch> mismatch(const Refusal& refusal) {
+std::optional<Mismatch> mismatch(const RefusedCall& refusal) {
   const std::vector<const Operand*> sides = sides_of(refusal);
   std::map<uint64_t, int> votes;
   for (const Operand* side : sides) ++votes[side->dtypes.bits()];
@@ -218,7 +218,7 @@ std::string own_advice(std::string_view error) {
 }
 
 // How the line is rewritten by that; "" where it is not.
-std::string advised(const Refusal& refusal) {
+std::string advised(const RefusedCall& refusal) {
   for (const char* sign : {"^", "~"}) {
     if (refusal.error.find(fmt::format("`{}`", sign)) != std::string::npos) return sign;
   }
@@ -227,7 +227,7 @@ std::string advised(const Refusal& refusal) {
 
 // The dtype to cast to: one that was measured to be taken, Float before integers where either is,
 // or one that the message asks for where nothing was measured; none where neither is known.
-std::optional<Dtype> wanted_dtype(const Refusal& refusal, const Operand& odd,
+std::optional<Dtype> wanted_dtype(const RefusedCall& refusal, const Operand& odd,
                                   const Choice& choice) {
   // What meets a Bool mask is one.
   const auto is_mask = [&](const Operand& other) {
@@ -260,7 +260,7 @@ std::optional<Dtype> wanted_dtype(const Refusal& refusal, const Operand& odd,
 }
 
 // "result type Float can't be cast to the desired output type Long"
-std::optional<Words> of_written(const Refusal& refusal, const Judged& judged) {
+std::optional<Words> of_written(const RefusedCall& refusal, const Judged& judged) {
   if (refusal.error.find("can't be cast to the desired output type") == std::string::npos) {
     return std::nullopt;
   }
@@ -318,7 +318,7 @@ std::optional<Words> of_written(const Refusal& refusal, const Judged& judged) {
 }
 
 // "value cannot be converted to type c10::Half without overflow"
-std::optional<Words> of_overflow(const Refusal& refusal, const Judged& judged) {
+std::optional<Words> of_overflow(const RefusedCall& refusal, const Judged& judged) {
   if (refusal.error.find("without overflow") == std::string::npos || refusal.named.empty()) {
     return std::nullopt;
   }
@@ -348,7 +348,7 @@ bool is_word(std::string_view text, std::string_view word) {
 
 // The one operand that the message speaks of by its name: "expected condition to be a boolean
 // tensor". Names that are English words of such messages, or the op's own, say nothing.
-const Operand* operand_named(const Refusal& refusal) {
+const Operand* operand_named(const RefusedCall& refusal) {
   const Operand* found = nullptr;
   for (const Operand& operand : refusal.call.operands) {
     constexpr std::string_view kCommon[] = {"self", "input", "other", "out", "value", "index"};
@@ -367,7 +367,7 @@ const Operand* operand_named(const Refusal& refusal) {
 
 // "input_lengths must be integral", "Expected dtype int32/int64 for index": the message wants
 // integers and says of what, and that one is floating, or another integer.
-std::optional<Words> of_integers(const Refusal& refusal, const Judged& judged) {
+std::optional<Words> of_integers(const RefusedCall& refusal, const Judged& judged) {
   const std::string& error = refusal.error;
   DtypeSet wanted;
   for (const Dtype dtype : refusal.named) wanted |= dtype;
@@ -398,7 +398,7 @@ std::optional<Words> of_integers(const Refusal& refusal, const Judged& judged) {
 }
 
 // The argument `dtype` itself, where no operand has the dtype that the message names.
-std::optional<Words> of_argument(const Refusal& refusal) {
+std::optional<Words> of_argument(const RefusedCall& refusal) {
   const OpCall& call = refusal.call;
   for (const ScalarArgument& scalar : call.scalars) {
     const bool is_named = scalar.dtype && names(refusal, *scalar.dtype);
@@ -409,7 +409,7 @@ std::optional<Words> of_argument(const Refusal& refusal) {
   return std::nullopt;
 }
 
-std::optional<Words> of_mismatch(const Refusal& refusal, const Judged& judged) {
+std::optional<Words> of_mismatch(const RefusedCall& refusal, const Judged& judged) {
   if (missing_kernel(refusal.error)) return std::nullopt;
   const auto mix = mismatch(refusal);
   if (!mix) return std::nullopt;
@@ -449,7 +449,7 @@ std::optional<Words> of_mismatch(const Refusal& refusal, const Judged& judged) {
 }
 
 // One dtype, and the op does not take it.
-Words of_dtype(const Refusal& refusal, const Judged& judged) {
+Words of_dtype(const RefusedCall& refusal, const Judged& judged) {
   const OpCall& call = refusal.call;
   const Operand* odd = operand_named(refusal);
   for (const Dtype dtype : refusal.named) {
@@ -511,7 +511,7 @@ std::string first_sentence(const std::string& text) {
 
 // An extension says what it wants and what came: "expected scalar type Float but found Half". Each
 // argument that is what came gets a cast, for it names none.
-Words of_foreign(const Refusal& refusal, const Judged& judged, const ForeignCall& foreign) {
+Words of_foreign(const RefusedCall& refusal, const Judged& judged, const ForeignCall& foreign) {
   Words words{.message = fmt::format("{} refuses a dtype: {}", foreign.callee,
                                      first_sentence(refusal.error))};
   DtypeSet given, wanted;
@@ -530,7 +530,7 @@ Words of_foreign(const Refusal& refusal, const Judged& judged, const ForeignCall
 }
 
 // "p.grad = …": the gradient has the dtype of its tensor, where that says nothing else.
-std::optional<Words> of_gradient(const Refusal& refusal, const Judged& judged) {
+std::optional<Words> of_gradient(const RefusedCall& refusal, const Judged& judged) {
   const bool is_assigned = refusal.error.starts_with("attempting to assign a gradient") ||
                            refusal.error.starts_with("assigned grad has data of a different type");
   if (!is_assigned) return std::nullopt;
@@ -554,7 +554,7 @@ std::optional<Words> of_gradient(const Refusal& refusal, const Judged& judged) {
 }
 
 // "zeros(): argument 'dtype' must be torch.dtype, not str"
-std::optional<Words> of_dtype_argument(const Refusal& refusal, const Judged& judged) {
+std::optional<Words> of_dtype_argument(const RefusedCall& refusal, const Judged& judged) {
   constexpr std::string_view kWanted = "(): argument 'dtype' must be torch.dtype, not ";
   const size_t found = refusal.error.find(kWanted);
   if (found == refusal.error.npos) return std::nullopt;
@@ -583,7 +583,7 @@ bool reads_number(std::string_view line, std::string_view name) {
 
 // "list indices must be integers or slices, not float", where the line reads the number of a tensor
 // by name: ids[label.item()]. A float that no tensor gave is none of ours.
-std::optional<Words> of_index(const Refusal& refusal, const Judged& judged) {
+std::optional<Words> of_index(const RefusedCall& refusal, const Judged& judged) {
   const auto says = [&](std::string_view words) {
     return refusal.error.find(words) != refusal.error.npos;
   };
@@ -609,7 +609,7 @@ std::optional<Words> of_index(const Refusal& refusal, const Judged& judged) {
 }
 
 // The operands of a Python function are its variables: that they are what was refused is not known.
-Words of_function(const Refusal& refusal, const Judged& judged) {
+Words of_function(const RefusedCall& refusal, const Judged& judged) {
   const std::string function = refusal.call.op.substr(ops::kPython.size());
   const bool is_named = refusal.call.operands.empty() && !refusal.named.empty();
   const std::string line = judged.propose.line_of(refusal.call);
@@ -643,7 +643,7 @@ Words of_function(const Refusal& refusal, const Judged& judged) {
   return foreign.callee.empty() ? words : of_foreign(refusal, judged, foreign);
 }
 
-std::optional<Words> of_autocast(const Refusal& refusal) {
+std::optional<Words> of_autocast(const RefusedCall& refusal) {
   if (!is_unsafe_to_autocast(refusal.error)) return std::nullopt;
   return Words{.message = fmt::format("{} is refused under autocast", refusal.call.op),
                .why =
@@ -656,7 +656,7 @@ std::optional<Words> of_autocast(const Refusal& refusal) {
 }
 
 // "Multiplication of two Float8_e5m2 matrices is not supported"
-std::optional<Words> of_factors(const Refusal& refusal) {
+std::optional<Words> of_factors(const RefusedCall& refusal) {
   if (refusal.error.find("two Float8_e5m2 matrices") == refusal.error.npos) return std::nullopt;
   return Words{.message = fmt::format("both factors of {} are Float8_e5m2", refusal.call.op),
                .why = "cuBLAS multiplies e5m2 by e4m3fn, and e4m3fn by e4m3fn, alone",
@@ -674,7 +674,7 @@ std::string either(DtypeSet dtypes) {
 }
 
 // The operand of a scaled product that its sentence, in many words, is about.
-std::optional<Words> of_scaled(const Refusal& refusal, const Judged& judged) {
+std::optional<Words> of_scaled(const RefusedCall& refusal, const Judged& judged) {
   const OpCall& call = refusal.call;
   const auto fault = scaled_fault(call);
   if (!fault) return std::nullopt;
@@ -723,7 +723,7 @@ std::optional<Words> of_scaled(const Refusal& refusal, const Judged& judged) {
 
 // "Error in op: torch.ops.demo.scale.default": what a compiled graph was told of a custom op by its
 // fake kernel is not what the real one gave.
-std::optional<Words> of_fake_kernel(const Refusal& refusal, const Judged& judged) {
+std::optional<Words> of_fake_kernel(const RefusedCall& refusal, const Judged& judged) {
   constexpr std::string_view kOp = "Error in op: torch.ops.";
   const bool is_it = refusal.error.find("incorrect fake (aka meta) kernel") != std::string::npos;
   if (!is_it || refusal.named.size() < 2) return std::nullopt;
@@ -754,7 +754,7 @@ std::optional<Words> of_fake_kernel(const Refusal& refusal, const Judged& judged
 }
 
 // "Tensor dtype mismatch! Expected: BFloat16, Got: float"
-std::optional<Words> of_exported(const Refusal& refusal, const Judged& judged) {
+std::optional<Words> of_exported(const RefusedCall& refusal, const Judged& judged) {
   const OpCall& call = refusal.call;
   const ScalarArgument* wanted = call.scalar("dtype");
   const bool is_it = call.op == "aten::_assert_tensor_metadata" && wanted != nullptr &&
@@ -778,7 +778,7 @@ std::optional<Words> of_exported(const Refusal& refusal, const Judged& judged) {
 }
 
 // "Sharding propagation failed for aten.lerp.Scalar(Spec(bf16[8](S(0))), Spec(f32[8](S(0))), 0.1)"
-std::optional<Words> of_sharding(const Refusal& refusal) {
+std::optional<Words> of_sharding(const RefusedCall& refusal) {
   constexpr std::string_view kFailed = "Sharding propagation failed for aten.", kSpec = "Spec(";
   const size_t found = refusal.error.find(kFailed);
   if (found == std::string::npos) return std::nullopt;
@@ -807,7 +807,7 @@ std::optional<Words> of_sharding(const Refusal& refusal) {
 
 // C++ asks a tensor for its numbers as another type than they are: "expected scalar type Float but
 // found Double".
-std::optional<Words> of_data_read(const Refusal& refusal, const Judged& judged) {
+std::optional<Words> of_data_read(const RefusedCall& refusal, const Judged& judged) {
   if (refusal.call.op != ops::kDataRead || refusal.named.size() != 2) return std::nullopt;
   const Dtype asked = refusal.named[0], found = refusal.named[1];
   Words words{.message = fmt::format("the data of a {} tensor are read as {}", dtype_name(found),
@@ -821,7 +821,7 @@ std::optional<Words> of_data_read(const Refusal& refusal, const Judged& judged) 
   return words;
 }
 
-Words words_of(const Refusal& refusal, const Judged& judged) {
+Words words_of(const RefusedCall& refusal, const Judged& judged) {
   if (auto words = of_data_read(refusal, judged)) return *words;
   if (auto words = of_fake_kernel(refusal, judged)) return *words;
   if (auto words = of_exported(refusal, judged)) return *words;
@@ -856,7 +856,7 @@ void check_run(const RunIndex& index, Findings& out) {
     const bool is_echo =
         ops::is_python(call.op) && index.is_raised_by_an_op(call.process, call.error);
     if (is_echo || is_reported(call, index, out)) continue;
-    const Refusal refusal{index.refused_by_user(call), call.error, named_dtypes(call.error)};
+    const RefusedCall refusal{index.refused_by_user(call), call.error, named_dtypes(call.error)};
     const auto of_number = of_index(refusal, judged);
     if (!of_number && !index.is_refused_for_dtypes(call)) continue;
     const Words words = of_number ? *of_number : words_of(refusal, judged);

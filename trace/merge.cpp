@@ -66,7 +66,7 @@ void add_makers(std::vector<Makers>& all, const Makers& more) {
   back.most = std::max(back.most, more.most);
 }
 
-struct Signature {
+struct MergedSignature {
   SignatureRecord record;
   size_t tail_at = 0;  // of its operands, scalars and results, in the arena
   size_t tail_bytes = 0;
@@ -206,14 +206,14 @@ class TraceMerger::State {
   class Input;
 
   std::string bytes() const;
-  void write_signature(uint32_t id, const Signature& signature, std::string& out) const;
+  void write_signature(uint32_t id, const MergedSignature& signature, std::string& out) const;
 
   Symbolizer* symbolizer_;
   Names names_;
   std::vector<MergedProcess> processes_;
   std::set<Identity> identities_;
   std::vector<std::string> seen_twice_;
-  std::vector<Signature> signatures_;  // by id - 1
+  std::vector<MergedSignature> signatures_;  // by id - 1
   std::unordered_multimap<uint64_t, uint32_t> by_key_;
   std::vector<uint32_t> keys_;
   std::string tails_;
@@ -370,7 +370,7 @@ class TraceMerger::State::Input {
   uint32_t find(uint64_t hash) const {
     const auto [begin, end] = all_.by_key_.equal_range(hash);
     for (auto known = begin; known != end; ++known) {
-      const Signature& signature = all_.signatures_[known->second - 1];
+      const MergedSignature& signature = all_.signatures_[known->second - 1];
       if (std::equal(key_.begin(), key_.end(), all_.keys_.begin() + signature.key_at,
                      all_.keys_.begin() + signature.key_at + signature.key_words)) {
         return known->second;
@@ -407,7 +407,7 @@ class TraceMerger::State::Input {
     }
   }
 
-  void add_to(Signature& known, size_t offset, const SignatureRecord& record) {
+  void add_to(MergedSignature& known, size_t offset, const SignatureRecord& record) {
     known.record.count += record.count;
     known.record.throws += record.throws;
     known.record.first_step = std::min(known.record.first_step, record.first_step);
@@ -427,7 +427,8 @@ class TraceMerger::State::Input {
   }
 
   // They end the record of both, since the key tells whether there are any.
-  void add_cast_counters(const Signature& known, size_t offset, const SignatureRecord& record) {
+  void add_cast_counters(const MergedSignature& known, size_t offset,
+                         const SignatureRecord& record) {
     char* at = all_.tails_.data() + known.tail_at + known.tail_bytes - sizeof(CastCounters);
     const size_t end = offset + record.header.size_bytes;
     const auto more = bytes_.load<CastCounters>(end - sizeof(CastCounters));
@@ -443,7 +444,7 @@ class TraceMerger::State::Input {
   }
 
   uint32_t add_new(size_t offset, SignatureRecord record, uint64_t hash) {
-    Signature& signature = all_.signatures_.emplace_back();
+    MergedSignature& signature = all_.signatures_.emplace_back();
     const auto id = static_cast<uint32_t>(all_.signatures_.size());
     signature.key_at = all_.keys_.size();
     signature.key_words = static_cast<uint32_t>(key_.size());
@@ -502,7 +503,7 @@ class TraceMerger::State::Input {
   }
 
   void translate_origins(size_t index) {
-    const Signature& signature = all_.signatures_[index];
+    const MergedSignature& signature = all_.signatures_[index];
     const SignatureRecord& record = signature.record;
     const auto translate = [&](size_t at, size_t count) {
       for (size_t i = 0; i < count; ++i) {
@@ -534,7 +535,7 @@ class TraceMerger::State::Input {
     }
   }
 
-  Signature* signature_of(uint32_t id) {
+  MergedSignature* signature_of(uint32_t id) {
     const uint32_t known = merged(id);
     return known == 0 ? nullptr : &all_.signatures_[known - 1];
   }
@@ -543,7 +544,7 @@ class TraceMerger::State::Input {
   void add_notes() {
     for (size_t offset : records_.of(RecordKind::kThrow)) {
       auto record = bytes_.load<ThrowRecord>(offset);
-      Signature* signature = signature_of(record.signature);
+      MergedSignature* signature = signature_of(record.signature);
       if (signature == nullptr || signature->throws.size() == kMaxThrows) continue;
       record.message = string(record.message);
       record.type = string(record.type);
@@ -558,13 +559,13 @@ class TraceMerger::State::Input {
     }
     for (size_t offset : records_.of(RecordKind::kInexact)) {
       auto record = bytes_.load<InexactRecord>(offset);
-      Signature* signature = signature_of(record.signature);
+      MergedSignature* signature = signature_of(record.signature);
       const bool is_known = signature != nullptr && signature->has_inexact &&
                             signature->inexact.arrival != static_cast<uint32_t>(Arrival::kProduct);
       if (signature == nullptr || is_known) continue;
       record.signature = signature->record.id;
       for (uint32_t* id : {&record.arrived_at, &record.rounded_at}) {
-        const Signature* other = signature_of(*id);
+        const MergedSignature* other = signature_of(*id);
         *id = other == nullptr ? 0 : other->record.id;
       }
       signature->has_inexact = true;
@@ -572,7 +573,7 @@ class TraceMerger::State::Input {
     }
     for (size_t offset : records_.of(RecordKind::kNonFinite)) {
       auto record = bytes_.load<NonFiniteRecord>(offset);
-      Signature* signature = signature_of(record.signature);
+      MergedSignature* signature = signature_of(record.signature);
       if (signature == nullptr) continue;
       record.signature = signature->record.id;
       constexpr uint32_t kKind =
@@ -591,7 +592,7 @@ class TraceMerger::State::Input {
 
   void add_gpu_work(size_t offset) {
     auto record = bytes_.load<GpuWorkRecord>(offset);
-    Signature* signature = signature_of(record.signature);
+    MergedSignature* signature = signature_of(record.signature);
     if (signature == nullptr) return;
     record.name = string(record.name);
     record.signature = signature->record.id;
@@ -647,7 +648,7 @@ class TraceMerger::State::Input {
   uint32_t last_device_ = 0;
 };
 
-void TraceMerger::State::write_signature(uint32_t id, const Signature& signature,
+void TraceMerger::State::write_signature(uint32_t id, const MergedSignature& signature,
                                          std::string& out) const {
   append(out, signature.record, RecordKind::kSignature,
          std::string_view(tails_).substr(signature.tail_at, signature.tail_bytes));

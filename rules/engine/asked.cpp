@@ -144,7 +144,7 @@ bool names_dtype(std::string_view name, Dtype dtype) {
 }
 
 // One value that a frame held: "args.precision", "16-true".
-struct Candidate {
+struct HeldValue {
   std::string name, value;
   const AskingFrame* frame;
   size_t rank = 0;
@@ -176,7 +176,7 @@ class Asker {
   }
 
  private:
-  using Find = std::optional<Asked> (Asker::*)(const Candidate&) const;
+  using Find = std::optional<Asked> (Asker::*)(const HeldValue&) const;
 
   // Which frameworks are here is asked of each setting, and looks through the calls of the run.
   void take(std::vector<AskingFrame> frames) {
@@ -212,7 +212,7 @@ class Asker {
 
   // What says False and means 16 bits all the same, a framework's table knows: a value is no words
   // for a dtype there.
-  bool counts(const Candidate& one) const {
+  bool counts(const HeldValue& one) const {
     const std::string_view name = last_name(one.name);
     if (one.value == "True") return names_dtype(name, dtype_) && !has_choice(name);
     if (one.value == "False" || one.value == "auto")
@@ -226,20 +226,20 @@ class Asker {
            name.find("enabled") != name.npos;
   }
 
-  std::vector<Candidate> candidates() const {
-    std::vector<Candidate> all;
+  std::vector<HeldValue> candidates() const {
+    std::vector<HeldValue> all;
     for (const AskingFrame& frame : frames_)
       for (const auto& [name, value] : frame.said)
-        if (Candidate one{name, value, &frame}; counts(one)) all.push_back(one);
-    for (Candidate& one : all) one.rank = rank(one);
+        if (HeldValue one{name, value, &frame}; counts(one)) all.push_back(one);
+    for (HeldValue& one : all) one.rank = rank(one);
     std::stable_sort(all.begin(), all.end(),
-                     [](const Candidate& a, const Candidate& b) { return a.rank < b.rank; });
+                     [](const HeldValue& a, const HeldValue& b) { return a.rank < b.rank; });
     return all;
   }
 
   // First what the line that made the dtype stands below, `elif args.full_bf16:`, then what a
   // framework's table has, then what the nearest frame held.
-  size_t rank(const Candidate& one) const {
+  size_t rank(const HeldValue& one) const {
     const AskingFrame* users = users_line();
     if (users != nullptr && is_below_question(users->line, one)) return 0;
     return 1 + setting_of(one.name, one.value).first;
@@ -252,7 +252,7 @@ class Asker {
   }
 
   // "--precision 16-true", "--precision=16-true", "trainer.precision=16-true", "--full_bf16".
-  std::optional<Asked> on_command_line(const Candidate& one) const {
+  std::optional<Asked> on_command_line(const HeldValue& one) const {
     const std::string_view name = last_name(one.name);
     for (size_t i = 1; i < words_.size(); ++i) {
       std::string_view value = words_[i];
@@ -273,13 +273,13 @@ class Asker {
   }
 
   // "unet.weight_dtype=BFLOAT_16", of a weight of unet, and a frame held that value.
-  std::optional<Asked> of_model(const std::vector<Candidate>& all) const {
+  std::optional<Asked> of_model(const std::vector<HeldValue>& all) const {
     for (size_t i = 1; i < words_.size() && !model_.empty(); ++i) {
       std::string_view value = words_[i];
       const std::string option(next_piece(value, '='));
       const bool is_models = option.starts_with(model_ + ".") && precision_in(value) == dtype_ &&
                              lower(option).find("dtype") != std::string::npos;
-      const bool is_held = std::any_of(all.begin(), all.end(), [&](const Candidate& one) {
+      const bool is_held = std::any_of(all.begin(), all.end(), [&](const HeldValue& one) {
         return lower(one.value) == lower(value);
       });
       if (is_models && is_held)
@@ -292,7 +292,7 @@ class Asker {
     return std::nullopt;
   }
 
-  std::optional<Asked> in_environment(const Candidate& one) const {
+  std::optional<Asked> in_environment(const HeldValue& one) const {
     const std::string name = lower(last_name(one.name));
     for (const auto& [variable, value] : process_.facts_of(FactKey::kEnv)) {
       if (value != one.value) continue;
@@ -303,7 +303,7 @@ class Asker {
     return std::nullopt;
   }
 
-  std::optional<Asked> on_line_of(const std::string& file, const Candidate& one) const {
+  std::optional<Asked> on_line_of(const std::string& file, const HeldValue& one) const {
     const std::string_view name = last_name(one.name);
     bool in_docstring = false;
     for (int number = 1; number < kMostLines; ++number) {
@@ -318,7 +318,7 @@ class Asker {
     return std::nullopt;
   }
 
-  std::optional<Asked> in_configuration(const Candidate& one) const {
+  std::optional<Asked> in_configuration(const HeldValue& one) const {
     for (const std::string& file : configuration_files(process_))
       if (auto found = on_line_of(file, one)) return found;
     return std::nullopt;
@@ -331,7 +331,7 @@ class Asker {
     return files;
   }
 
-  std::optional<Asked> in_source(const Candidate& one) const {
+  std::optional<Asked> in_source(const HeldValue& one) const {
     for (const std::string& file : own_files(frames_))
       if (auto found = on_line_of(file, one)) return found;
     return std::nullopt;
@@ -377,7 +377,7 @@ class Asker {
     return std::nullopt;
   }
 
-  bool is_below_question(const SourceLine& line, const Candidate& one) const {
+  bool is_below_question(const SourceLine& line, const HeldValue& one) const {
     return !places_of_word(question_above(options_, line), last_name(one.name)).empty();
   }
 
@@ -404,7 +404,7 @@ class Asker {
     return nullptr;
   }
 
-  std::optional<Asked> found_by(Find find, const Candidate& one) const {
+  std::optional<Asked> found_by(Find find, const HeldValue& one) const {
     auto found = (this->*find)(one);
     const bool is_typed = find == &Asker::on_command_line;
     if (found) found->instead = instead_of(one.name, one.value, is_typed);
@@ -412,15 +412,15 @@ class Asker {
   }
 
   std::optional<Asked> ask() const {
-    const std::vector<Candidate> all = candidates();
+    const std::vector<HeldValue> all = candidates();
     if (auto words = in_words()) {
-      for (const Candidate& one : all) {
+      for (const HeldValue& one : all) {
         if (!is_below_question(words->line, one)) continue;
         for (const Find find :
              {&Asker::on_command_line, &Asker::in_environment, &Asker::in_configuration})
           if (auto found = found_by(find, one)) return found;
       }
-      for (const Candidate& one : all)
+      for (const HeldValue& one : all)
         if (words->instead.empty()) words->instead = instead_of(one.name, one.value);
       return words;
     }
@@ -434,7 +434,7 @@ class Asker {
     }
     if (auto found = in_default_of_framework()) return found;
     if (all.empty()) return std::nullopt;
-    const Candidate& one = all.front();
+    const HeldValue& one = all.front();
     return Asked{fmt::format("{}={}", last_name(one.name), one.value),
                  place(Site{.line = one.frame->line}), instead_of(one.name, one.value),
                  one.frame->line};

@@ -255,7 +255,7 @@ const OpCall* RunIndex::autocast_before(const OpCall& call) const {
   return nullptr;
 }
 
-RunIndex::Place RunIndex::place_of(const OpCall& call) {
+RunIndex::CallPlace RunIndex::place_of(const OpCall& call) {
   const SourceLine &line = call.site.line, &inner = call.site.inner;
   return {call.process, call.op, line.file, line.line, inner.file, inner.line, call.site.module};
 }
@@ -288,7 +288,7 @@ const OpCall* RunIndex::ran_before(const OpCall& call) const {
   return after == there->second.begin() ? nullptr : run_.call(*std::prev(after));
 }
 
-RunIndex::CastLine RunIndex::cast_line_of(const OpCall& cast) {
+RunIndex::CastPlace RunIndex::cast_line_of(const OpCall& cast) {
   return {cast.process, cast.site.line.file, cast.site.line.line, cast.result_dtype()};
 }
 

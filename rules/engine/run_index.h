@@ -137,13 +137,14 @@ class RunIndex {
   const ParameterDtypes& parameters() const;
   mutable std::optional<ParameterDtypes> parameters_;
   mutable std::optional<std::map<std::pair<uint32_t, std::string>, OpCallId>> read_in_float_;
-  using Place = std::tuple<uint32_t, std::string_view, std::string_view, int, std::string_view, int,
-                           std::string_view>;  // process, op, line, inner line, module
-  static Place place_of(const OpCall& call);
-  mutable std::optional<std::map<Place, std::vector<OpCallId>>> ran_;
-  using CastLine = std::tuple<uint32_t, std::string_view, int, std::optional<Dtype>>;
-  static CastLine cast_line_of(const OpCall& cast);
-  mutable std::optional<std::map<CastLine, uint64_t>> casts_;
+  using CallPlace =
+      std::tuple<uint32_t, std::string_view, std::string_view, int, std::string_view, int,
+                 std::string_view>;  // process, op, line, inner line, module
+  static CallPlace place_of(const OpCall& call);
+  mutable std::optional<std::map<CallPlace, std::vector<OpCallId>>> ran_;
+  using CastPlace = std::tuple<uint32_t, std::string_view, int, std::optional<Dtype>>;
+  static CastPlace cast_line_of(const OpCall& cast);
+  mutable std::optional<std::map<CastPlace, uint64_t>> casts_;
   using MakingFunction =
       std::tuple<uint32_t, std::string_view, std::string_view, Phase, std::optional<Dtype>>;
   mutable std::optional<std::map<MakingFunction, uint64_t>> made_;

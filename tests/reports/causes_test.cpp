@@ -17,9 +17,9 @@ static Finding error(const std::string& id, const std::string& follows = "") {
   return finding(id, follows, Severity::kError);
 }
 
-static std::string shape(const std::vector<Cause>& forest) {
+static std::string shape(const std::vector<CauseTree>& forest) {
   std::string text;
-  for (const Cause& cause : forest) {
+  for (const CauseTree& cause : forest) {
     text += cause.finding->id;
     if (cause.consequences.empty()) continue;
     text += '(';
@@ -57,8 +57,8 @@ TEST_CASE("a chain of thousands of consequences neither overflows nor loses any"
   std::vector<Finding> chain = {finding("0")};
   for (int i = 1; i < 5000; ++i) chain.push_back(finding(std::to_string(i), std::to_string(i - 1)));
   size_t seen = 0;
-  const auto walk = [&](const auto& self, const std::vector<Cause>& forest) -> void {
-    for (const Cause& cause : forest) {
+  const auto walk = [&](const auto& self, const std::vector<CauseTree>& forest) -> void {
+    for (const CauseTree& cause : forest) {
       ++seen;
       self(self, cause.consequences);
     }

@@ -39,7 +39,7 @@ WeakTensor weak(const c10::TensorImpl* impl) {
 }
 
 // One row in the step that is looked at.
-struct Seen {
+struct RowInStep {
   uint32_t looks = 0;
   uint64_t count = 0, zero = 0, beyond = 0;
   double largest = 0, worst_zero = 0;  // share of one tensor
@@ -48,7 +48,7 @@ struct Seen {
 
 struct Row {
   HealthRole role;
-  Seen seen;
+  RowInStep seen;
 };
 
 struct Stepped {  // by an optimizer
@@ -103,7 +103,7 @@ uint8_t share_of(double part, double all) {
 }
 
 trace::HealthPoint point_of(const Row& row) {
-  const Seen& seen = row.seen;
+  const RowInStep& seen = row.seen;
   if (seen.count == 0) return {trace::kNoPoint, 0, 0};
   const auto count = static_cast<double>(seen.count);
   uint8_t zero = share_of(static_cast<double>(seen.zero), count);
@@ -115,7 +115,7 @@ trace::HealthPoint point_of(const Row& row) {
 
 void add_sums(uint32_t row, uint32_t step, uint64_t count, const DigestSums& sums) {
   if (step != health->step || row >= health->rows.size() || count == 0) return;
-  Seen& seen = health->rows[row].seen;
+  RowInStep& seen = health->rows[row].seen;
   seen.count += count;
   seen.zero += sums.zeros;
   seen.beyond += count - sums.finite;
@@ -427,7 +427,7 @@ trace::HealthSampleRecord* take_record() {
 void add_moves() {
   for (auto& [impl, weight] : health->weights) {
     if (weight.looked_at != health->step || weight.row >= health->rows.size()) continue;
-    Seen& seen = health->rows[weight.row].seen;
+    RowInStep& seen = health->rows[weight.row].seen;
     add_last_moves(impl, health->step, seen.updates, seen.lost);
   }
 }
