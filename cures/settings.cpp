@@ -53,7 +53,8 @@ std::vector<Setting> settings_of(const Program& program, const Run& run) {
   Json advice = Json::array();
   for (const rules::Framework* framework : rules::frameworks_of(run))
     for (const rules::FrameworkSetting& one : framework->settings)
-      advice.push_back({{"name", one.name}, {"value", one.value}, {"instead", one.instead}});
+      if (!one.arguments.empty())
+        advice.push_back({{"name", one.name}, {"value", one.value}, {"arguments", one.arguments}});
   std::vector<Setting> settings;
   try {
     const Json question = {{"command", program.command},

@@ -4,7 +4,7 @@ program's own interpreter (3.8 or later).
     settings.py QUESTION ANSWER, both files of JSON
 
 QUESTION: {"command": the words that started it, "folder": where, "environment": {name: value},
-           "advice": [{"name", "value", "instead"}], what the frameworks of the run ask for in place of an option's value,
+           "advice": [{"name", "value", "arguments"}], what the frameworks of the run ask for in place of an option's value,
            "precisions": [[word, dtype, use, families]], the rows of core/precision_words.inc}
 ANSWER:   {"settings": [{"text", "command", "environment", "edits": [{"path", "line", "column", "old", "new"}], "dtype"}]}, each one change: a word of
         the command line, a variable, or a line of a configuration file (YAML, JSON, TOML) that the command line names.
@@ -185,10 +185,9 @@ def advised(command, advice, declared=frozenset()):
     """What a framework's own way is, where the command line asked for another one. A script that declares the option itself
     knows no other than those that are declared."""
     for one in advice:
-        wanted, _, dropped = one["instead"].partition(", or ")[0].partition(" without ")
-        words = wanted.split()
-        if not (words[0].startswith("--") or (len(words) == 1 and "=" not in wanted)):
-            continue  # told in words
+        words = one["arguments"].split()
+        typed = [word for word in words if word != "{}"]
+        wanted, has_options = " ".join(typed), typed[0].startswith("--")
         for i, word in enumerate(command):
             name, sign, value = word.partition("=")
             if i == 0 or name.lstrip("-").replace("-", "_").rpartition(".")[2] != one["name"]:
@@ -197,15 +196,15 @@ def advised(command, advice, declared=frozenset()):
             given = value if sign else command[i + 1] if has_next and one["value"] != "True" else "True"
             if one["value"] != given and not (one["value"] == "*" and dtype_of(given) in LOW):
                 continue
-            if name in declared and not {w for w in words if w.startswith("--")} <= declared:
+            if name in declared and not {w for w in typed if w.startswith("--")} <= declared:
                 continue
-            if words[0].startswith("--"):
-                options = {w: words[k + 1:k + 2] for k, w in enumerate(words) if w.startswith("--")}
+            if has_options:
+                options = {} if "{}" in words else {name: [given] if given != "True" else []}
+                options.update({w: typed[k + 1:k + 2] for k, w in enumerate(typed) if w.startswith("--")})
                 rest = command
-                for option in [*options, *dropped.split()]:
-                    value = options.get(option, [given] if given != "True" else [])
+                for option, value in options.items():
                     rest = without(rest, option, any(not v.startswith("--") for v in value))
-                changed = [*rest, *words]
+                changed = [*rest, *typed]
             elif sign:
                 changed = [*command[:i], f"{name}={wanted}", *command[i + 1:]]
             else:

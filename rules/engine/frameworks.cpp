@@ -3,53 +3,56 @@
 #include <algorithm>
 
 #include "platform/data_file.h"
+#include "platform/text.h"
 #include "rules/embedded.h"
 
 namespace dtypecheck::rules {
 namespace {
 
 constexpr std::string_view kFile = "rules/data/frameworks.txt";
+constexpr std::string_view kSign = " = ";
 
-// "precision 16-true = bf16-mixed": the words before the first sign, and what stands between signs.
-std::vector<std::string> split(const Field& field, size_t words, size_t parts) {
+std::string_view next_part(std::string_view& rest) {
+  const std::string_view part = rest.substr(0, rest.find(kSign));
+  rest.remove_prefix(std::min(rest.size(), part.size() + kSign.size()));
+  return part;
+}
+
+// "precision 16-true = bf16-mixed": the two words before the first sign, and what stands between
+// signs.
+std::vector<std::string> split(const Field& field, size_t least, size_t most) {
   std::vector<std::string> out;
-  std::string_view rest = field.value;
-  constexpr std::string_view kSign = " = ";
-  std::string_view head = rest.substr(0, rest.find(kSign));
-  rest.remove_prefix(std::min(rest.size(), head.size() + kSign.size()));
-  while (!head.empty()) {
-    const size_t end = std::min(head.find(' '), head.size());
-    out.emplace_back(head.substr(0, end));
-    head.remove_prefix(std::min(head.size(), end + 1));
-  }
-  if (out.size() != words) field.fail("expected other words before the first =");
-  for (size_t i = 1; i < parts; ++i) {
-    const size_t end = i + 1 == parts ? rest.size() : std::min(rest.find(kSign), rest.size());
-    out.emplace_back(rest.substr(0, end));
-    rest.remove_prefix(std::min(rest.size(), end + kSign.size()));
-    if (out.back().empty()) field.fail("expected more behind =");
-  }
+  std::string_view rest = field.value, head = next_part(rest);
+  while (!head.empty()) out.emplace_back(next_piece(head, ' '));
+  if (out.size() != 2) field.fail("expected two words before the first =");
+  while (!rest.empty()) out.emplace_back(next_part(rest));
+  if (out.size() < 2 + least) field.fail("expected more behind =");
+  if (out.size() > 2 + most) field.fail("expected no further =");
   return out;
 }
 
 Framework framework_in(const DataBlock& block) {
   if (block.head.key != "framework") block.head.fail_unknown_key({"framework"});
   Framework framework{.name = block.head.value};
-  const auto add_setting = [&](const Field& field) {
-    const auto parts = split(field, 2, 2);
-    framework.settings.push_back({parts[0], parts[1], parts[2], field.key == "option"});
-  };
-  const auto add_default = [&](const Field& field) {
-    const auto parts = split(field, 2, 3);
-    framework.defaults.push_back({parts[0], parts[1], parts[2], parts[3]});
-  };
   block.read(
       {{"read", kNeeded | kOnce, [&](const Field& field) { framework.read = field.value; }},
        {"files", kNeeded | kOnce, [&](const Field& field) { framework.files = field.parts(); }},
        {"run", kOnce, [&](const Field& field) { framework.run = field.parts(); }},
-       {"setting", kMany, add_setting},
-       {"option", kMany, add_setting},
-       {"default", kMany, add_default}});
+       {"setting", kMany,
+        [&](const Field& field) {
+          const auto parts = split(field, 1, 2);
+          framework.settings.push_back(
+              {parts[0], parts[1], parts[2], parts.size() > 3 ? parts[3] : ""});
+        }},
+       {"option", kMany,
+        [&](const Field& field) {
+          const auto parts = split(field, 1, 1);
+          framework.settings.push_back({parts[0], parts[1], parts[2], parts[2], true});
+        }},
+       {"default", kMany, [&](const Field& field) {
+          const auto parts = split(field, 2, 2);
+          framework.defaults.push_back({parts[0], parts[1], parts[2], parts[3]});
+        }}});
   return framework;
 }
 

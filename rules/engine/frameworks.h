@@ -12,6 +12,7 @@ namespace dtypecheck::rules {
 
 struct FrameworkSetting {
   std::string name, value, instead;  // "precision", "16-true" or "*", "bf16-mixed"
+  std::string arguments;             // what `cure` types in its place; "" where it tries nothing
   bool is_typed = false;             // on a command line: `instead` is what to type there
 };
 

@@ -86,24 +86,25 @@ class SettingsTest(unittest.TestCase):
         self.assertIn("--precision bf16", said("--precision", "16"))
 
     def test_what_a_framework_asks_for(self):
-        def advised(command, name, value, instead, declared=()):
-            advice = [{"name": name, "value": value, "instead": instead}]
+        def advised(command, name, value, arguments, declared=()):
+            advice = [{"name": name, "value": value, "arguments": arguments}]
             return [" ".join(one["command"][1:]) for one in settings.advised(["python", *command.split()], advice, {*declared})]
 
-        self.assertEqual(advised("--model-dtype bfloat16 -b 8", "model_dtype", "bfloat16", "--amp --amp-dtype bfloat16 without --model-dtype"),
+        self.assertEqual(advised("--model-dtype bfloat16 -b 8", "model_dtype", "bfloat16", "--amp --amp-dtype bfloat16"),
                          ["-b 8 --amp --amp-dtype bfloat16"])
-        self.assertEqual(advised("--mixed_precision bf16 --full_bf16 -x 1", "full_bf16", "True", "--mixed_precision bf16 without --full_bf16"),
+        self.assertEqual(advised("--mixed_precision bf16 --full_bf16 -x 1", "full_bf16", "True", "--mixed_precision bf16"),
                          ["-x 1 --mixed_precision bf16"])
         self.assertEqual(advised("--dtype=float16 --n 3", "dtype", "*", "--dtype float32 --bf16 true"), ["--n 3 --dtype float32 --bf16 true"])
-        self.assertEqual(advised("--trainer.precision=16-true", "precision", "16-true", "bf16-mixed, or 16-mixed on a GPU"),
+        self.assertEqual(advised("--trainer.precision=16-true", "precision", "16-true", "bf16-mixed"),
                          ["--trainer.precision=bf16-mixed"])
-        # Who asked for something else is not advised, and words for people are no arguments.
+        self.assertEqual(advised("--mixed_precision bf16", "mixed_precision", "*", "{} --optimizer adamw_bf16"),
+                         ["--mixed_precision bf16 --optimizer adamw_bf16"])
+        # Who asked for something else is not advised.
         self.assertEqual(advised("--dtype float32", "dtype", "*", "--dtype float32 --bf16 true"), [])
         ours = ("--dtype float16", "dtype", "*", "--dtype float32 --bf16 true")
         self.assertEqual(advised(*ours, declared=["--dtype", "--steps"]), [])
         self.assertEqual(advised(*ours, declared=["--dtype", "--bf16"]), advised(*ours, declared=["--steps"]))
         self.assertEqual(advised(*ours), ["--dtype float32 --bf16 true"])
-        self.assertEqual(advised("--mixed_precision bf16", "mixed_precision", "*", "Float for what is trained"), [])
 
 
 if __name__ == "__main__":
