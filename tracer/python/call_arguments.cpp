@@ -177,19 +177,16 @@ bool add_tensors(Object* object, HandedTensors::Value* out) {
 
 bool tensors_handed_over(HandedTensors* out) {
   if (!active() || top().frame == nullptr) return false;
-  try {
-    const Interpreter interpreter;
+  return with_interpreter<bool>([&] {
     HandedOver found;
-    if (!interpreter || !find_handed_over(&found)) return false;
+    if (!find_handed_over(&found)) return false;
     out->to = static_cast<HandedTensors::To>(found.kind);
     for (const HandedOver::Value& value : found.values) {
       out->values.push_back({value.keyword, {}, false});
       if (!add_tensors(value.object, &out->values.back())) return false;
     }
     return true;
-  } catch (...) {
-    return false;
-  }
+  });
 }
 
 }  // namespace dtypecheck::tracer::python

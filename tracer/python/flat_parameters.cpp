@@ -141,17 +141,6 @@ std::string cut_of(const void* impl) {
   return std::string();
 }
 
-template <typename Result, typename Ask>
-Result with_interpreter(const Ask& ask) {
-  if (!active()) return Result();
-  try {
-    const Interpreter interpreter;
-    return interpreter ? ask() : Result();
-  } catch (...) {
-    return Result();
-  }
-}
-
 }  // namespace
 
 std::vector<FlatPart> flat_parts(const void* impl) {

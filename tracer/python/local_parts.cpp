@@ -51,13 +51,9 @@ LocalPart part_of(Object* tensor) {
 }  // namespace
 
 LocalPart local_part(const void* tensor) {
-  if (!active() || tensor == nullptr) return {};
-  try {
-    const Interpreter interpreter;
-    return interpreter ? part_of(static_cast<Object*>(const_cast<void*>(tensor))) : LocalPart{};
-  } catch (...) {
-    return {};
-  }
+  if (tensor == nullptr) return {};
+  return with_interpreter<LocalPart>(
+      [&] { return part_of(static_cast<Object*>(const_cast<void*>(tensor))); });
 }
 
 }  // namespace dtypecheck::tracer::python

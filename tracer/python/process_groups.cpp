@@ -59,17 +59,6 @@ std::string ranks_where(const Fits& fits) {
   return ranks;
 }
 
-template <typename Ask>
-std::string with_interpreter(const Ask& ask) {
-  if (!active()) return std::string();
-  try {
-    const Interpreter interpreter;
-    return interpreter ? ask() : std::string();
-  } catch (...) {
-    return std::string();
-  }
-}
-
 // The group of all ranks is one that no other has more ranks than.
 const Object* largest_group(long long* size) {
   const Object* largest = nullptr;
@@ -99,7 +88,7 @@ bool has_processes(const Object* group) {
 
 World world() {
   World world;
-  with_interpreter([&] {
+  with_interpreter<std::string>([&] {
     long long size = 0;
     const Object* group = largest_group(&size);
     if (group == nullptr || !has_processes(group)) return std::string();
@@ -116,12 +105,12 @@ World world() {
 
 std::string ranks_of_group(const void* group) {
   if (group == nullptr) return std::string();
-  return with_interpreter(
+  return with_interpreter<std::string>(
       [&] { return ranks_where([&](const Object* each) { return wrapped(each) == group; }); });
 }
 
 std::string ranks_of_group(const std::string& name) {
-  return with_interpreter([&] {
+  return with_interpreter<std::string>([&] {
     const Object* named = find_group(
         "_pg_names", [&](const Object*, Object* value) { return text_of(value) == name; });
     return named == nullptr ? std::string()

@@ -11,6 +11,8 @@
 #include <cstring>
 #include <string>
 
+#include "tracer/python/python_sites.h"
+
 namespace dtypecheck::tracer::python {
 
 struct Object;
@@ -259,6 +261,19 @@ class Interpreter {
   int state_ = 0;
   Object* error_[3] = {nullptr, nullptr, nullptr};
 };
+
+// What ask() answers while the interpreter is held; Result() where it is not there, or ask()
+// throws.
+template <typename Result, typename Ask>
+Result with_interpreter(const Ask& ask) {
+  if (!active()) return Result();
+  try {
+    const Interpreter interpreter;
+    return interpreter ? Result(ask()) : Result();
+  } catch (...) {
+    return Result();
+  }
+}
 
 // Set by stop(): no cold function takes the GIL any more.
 void forbid_interpreter();

@@ -143,26 +143,20 @@ int on_audit_event(const char* event, Object* arguments, void*) {
 bool describe_innermost_call(Refusal* out, bool may_wait) {
   if (!active() || top().frame == nullptr) return false;
   if (!may_wait && api.PyGILState_Check() == 0) return false;
-  try {
-    const Interpreter interpreter;
-    if (!interpreter) return false;
+  return with_interpreter<bool>([&] {
     describe(own_frames(), out);
     return true;
-  } catch (...) {
-    return false;
-  }
+  });
 }
 
 void watch_uncaught(void (*seen)(const Refusal& refusal)) {
-  if (!active()) return;
-  try {
-    const Interpreter interpreter;
+  with_interpreter<bool>([&] {
     const bool is_first = g_seen == nullptr;
     g_seen = seen;
-    if (interpreter && is_first) api.PySys_AddAuditHook(on_audit_event, nullptr);
-    if (interpreter && is_first) watch_operators();
-  } catch (...) {
-  }
+    if (is_first) api.PySys_AddAuditHook(on_audit_event, nullptr);
+    if (is_first) watch_operators();
+    return true;
+  });
 }
 
 }  // namespace dtypecheck::tracer::python

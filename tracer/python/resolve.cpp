@@ -54,10 +54,7 @@ Site site_of(const Frames& frames) {
 }
 
 bool resolve(const FrameWalk& walk, Site* out) {
-  if (!active()) return false;
-  try {
-    const Interpreter interpreter;
-    if (!interpreter) return false;
+  return with_interpreter<bool>([&] {
     const Frames frames = own_frames();
     const KeyFrames key = key_frames(frames);
     if (!is_frame(key.user, walk.user_code, walk.user_instr)) return false;
@@ -66,19 +63,11 @@ bool resolve(const FrameWalk& walk, Site* out) {
     if (key.user != nullptr) keep_code(key.user->code);
     if (key.inner != nullptr) keep_code(key.inner->code);
     return true;
-  } catch (...) {
-    return false;
-  }
+  });
 }
 
 std::string parameter_name(const void* impl) {
-  if (!active()) return std::string();
-  try {
-    const Interpreter interpreter;
-    return interpreter ? find_parameter_name(impl) : std::string();
-  } catch (...) {
-    return std::string();
-  }
+  return with_interpreter<std::string>([&] { return find_parameter_name(impl); });
 }
 
 }  // namespace dtypecheck::tracer::python
