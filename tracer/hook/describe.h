@@ -57,6 +57,18 @@ inline uint8_t dtype_of(const c10::TensorImpl* impl) {
                                               : static_cast<uint8_t>(scalar);
 }
 
+// visit(impl) for the tensor that the value is, or for those of a list; one of anything else is
+// left at its first element.
+template <typename Visit>
+void for_each_tensor(const c10::IValue& value, const Visit& visit) {
+  if (value.isTensor()) return visit(value.unsafeToTensorImpl());
+  if (!value.isList()) return;
+  for (const c10::IValue& element : value.toListRef()) {
+    if (!element.isTensor() && !element.isList() && !element.isNone()) return;
+    for_each_tensor(element, visit);
+  }
+}
+
 // The number that an op on tensors is given: a Scalar, or a tensor that Python's number became.
 c10::optional<double> number_beside(const OpInfo& op, c10::ArrayRef<const c10::IValue> inputs);
 

@@ -119,13 +119,6 @@ bool is_wanted(uint32_t step) {
   return digest_steps->empty() ? (step & (step - 1)) == 0 : digest_steps->contains(step);
 }
 
-template <typename Visit>
-void for_tensors(const c10::IValue& value, const Visit& visit) {
-  if (value.isTensor()) return visit(value.unsafeToTensorImpl());
-  if (!value.isList()) return;
-  for (const c10::IValue& element : value.toListRef()) for_tensors(element, visit);
-}
-
 Kept kept(const c10::TensorImpl* impl) {
   return Kept::unsafe_reclaim_from_nonowning(const_cast<c10::TensorImpl*>(impl));
 }
@@ -614,7 +607,7 @@ void note_layouts(const Frame& frame, c10::ArrayRef<const c10::IValue> inputs) {
   std::vector<std::pair<size_t, const c10::TensorImpl*>> all;
   for (const Argument& argument : frame.op->tensors) {
     size_t place = 0;
-    for_tensors(inputs[argument.index], [&](const c10::TensorImpl* impl) {
+    for_each_tensor(inputs[argument.index], [&](const c10::TensorImpl* impl) {
       all.emplace_back(place++, impl);
       if (FlatLayout layout = layout_of(impl)) {
         if (digested_call->layouts.size() < place) digested_call->layouts.resize(place);
@@ -635,7 +628,7 @@ void digest_all(const Frame& frame, c10::ArrayRef<const c10::IValue> inputs) {
     if (is_none || is_room(*frame.op, argument)) continue;
     const auto role = static_cast<Role>(argument.role);
     const bool is_weight = role == Role::kWeight || role == Role::kBias;
-    for_tensors(given, [&](const c10::TensorImpl* impl) {
+    for_each_tensor(given, [&](const c10::TensorImpl* impl) {
       if (is_step) digest_gradient(impl);
       digest_with_parts(impl, digested_call->layouts, is_weight, [&](uint32_t id) {
         if (digested_call->operands.size() >= kMostTensors) return;
@@ -651,7 +644,7 @@ void keep_written(const Frame& frame, c10::ArrayRef<const c10::IValue> inputs) {
   if (frame.op->result_room > 0) return;
   for (const Argument& argument : frame.op->tensors) {
     if (!argument.is_written) continue;
-    for_tensors(inputs[argument.index], [](const c10::TensorImpl* impl) {
+    for_each_tensor(inputs[argument.index], [](const c10::TensorImpl* impl) {
       if (digested_call->written.size() < kMostTensors)
         digested_call->written.push_back(kept(impl));
     });
@@ -739,7 +732,7 @@ void end_call(const Frame& frame, const std::vector<c10::IValue>& outputs) {
   // Behind what it copies in is room for what others have.
   const size_t most = frame.op->name == "fsdp::all_gather_copy_in" ? 1 : kMostTensors;
   for (const c10::IValue& value : outputs)
-    for_tensors(value, [&](const c10::TensorImpl* impl) {
+    for_each_tensor(value, [&](const c10::TensorImpl* impl) {
       if (results.size() < most) results.push_back(kept(impl));
     });
   const bool is_one_each = results.size() == digested_call->layouts.size();

@@ -326,7 +326,7 @@ extern "C" __attribute__((visibility("default"))) int dtypecheck_hook_resume(voi
 // For benchmarks: looks away, or again.
 extern "C" __attribute__((visibility("default"))) void dtypecheck_hook_pause(int paused) {
   dtypecheck::tracer::restart_quiet_steps();
-  dtypecheck::tracer::look(paused == 0);
+  dtypecheck::tracer::set_recording(paused == 0);
 }
 
 // For benchmarks: away altogether, or back.

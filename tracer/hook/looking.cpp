@@ -57,7 +57,7 @@ inline bool is_worth_waking(ThreadState* state) {
   const python::Top before = std::exchange(state->asks.last_below, python::top());
   if (!before.frame || before == state->asks.last_below) return false;
   if (tracer.options.look_away_after >= 0) return false;
-  look(true);
+  set_recording(true);
   expect_news();
   return true;
 }
@@ -197,11 +197,11 @@ void make_room_for_observer() {
 void look_in_child() {
   new (&switching()) std::mutex;
   unmute_all();
-  if (asleep.load()) look(true);
+  if (asleep.load()) set_recording(true);
 }
 
-void look(bool again) {
-  if (asleep.exchange(!again) == !again) return;
+void set_recording(bool on) {
+  if (asleep.exchange(!on) == !on) return;
   if (!at_trampoline.load() || !tracer.python) set_callback();
 }
 
@@ -215,7 +215,7 @@ bool is_looking() { return !asleep.load(std::memory_order_relaxed); }
 
 bool wake_up() {
   if (is_looking()) return false;
-  look(true);
+  set_recording(true);
   return true;
 }
 

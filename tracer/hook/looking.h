@@ -14,8 +14,8 @@ void look_in_child();  // after fork, in the only thread: what others held is fr
                        // new
 void make_room_for_observer();  // somebody else is about to register a callback
 
-void look(bool again);  // --steady pauses and resumes recording
-void leave(bool out);   // for benchmarks: LibTorch as if we had never come, and back
+void set_recording(bool on);  // --steady pauses and resumes recording
+void leave(bool out);         // for benchmarks: LibTorch as if we had never come, and back
 bool is_looking();
 bool wake_up();  // a throw: look again. True when it had looked away
 

@@ -70,15 +70,15 @@ void look_away() {
   scopes_unseen.store(0);
   has_settled.store(true);
   one_in.store(std::min(one_in.load() * 2, kSeldom));
-  look(false);
+  set_recording(false);
 }
 
 void steady_after(uint32_t step) {
   const bool was_new = tracer.new_signatures.exchange(0) != 0;
   if (tracer.options.look_away_after >= 0)
-    return look(step < static_cast<uint32_t>(tracer.options.look_away_after));
+    return set_recording(step < static_cast<uint32_t>(tracer.options.look_away_after));
   if (!is_looking()) {
-    if ((step + 1) % one_in.load() == 0 || is_health_step(step + 1)) look(true);
+    if ((step + 1) % one_in.load() == 0 || is_health_step(step + 1)) set_recording(true);
     return;
   }
   if (was_new)
@@ -182,7 +182,7 @@ uint8_t phase_of(ThreadState* state, const OpInfo& op, c10::ArrayRef<const c10::
                             tracer.trained.load(std::memory_order_relaxed);
     if (!(tracer.python ? is_forward : recorded)) return number(Phase::kLoad);
     tracer.forward_seen.store(true, std::memory_order_relaxed);
-    if (tracer.options.look_away_after == 0) look(false);
+    if (tracer.options.look_away_after == 0) set_recording(false);
     BusyScope busy(state);
     note_facts();  // this forward pass may be the last thing that the program does
   }

@@ -622,14 +622,6 @@ Finite finite(const c10::TensorImpl* impl) {
   return scan(dtype, first_byte(impl), impl->numel());
 }
 
-template <typename Visit>
-void for_each_tensor(const c10::IValue& value, const Visit& visit) {
-  if (value.isTensor()) return visit(value.unsafeToTensorImpl());
-  if (!value.isList()) return;
-  for (const c10::IValue& element : value.toListRef())
-    if (element.isTensor()) visit(element.unsafeToTensorImpl());
-}
-
 // How often a loss in 16 bits was the number that it was the time before.
 struct Standing {
   uint32_t seen = 0, same = 0, next = 0;  // of the last, or by one number of its dtype at most

@@ -74,17 +74,13 @@ thread_local Written* written = nullptr;
 
 bool is_half(uint8_t dtype) { return dtype == static_cast<uint8_t>(Dtype::kHalf); }
 
-bool is_16_bits(uint8_t dtype) {
-  return is_half(dtype) || dtype == static_cast<uint8_t>(Dtype::kBFloat16);
-}
-
 bool is_here(const c10::TensorImpl* impl) {
   return is_plain(impl) && impl->device().is_cpu() && impl->is_non_overlapping_and_dense() &&
          impl->numel() > 0 && data_of(impl);
 }
 
 bool is_trained_weight(const c10::TensorImpl* impl) {
-  return is_16_bits(dtype_of(impl)) && is_plain(impl) && is_leaf(impl) &&
+  return is_of_16_bits(dtype_of(impl)) && is_plain(impl) && is_leaf(impl) &&
          (is_here(impl) || is_on_gpu(impl));
 }
 
@@ -161,17 +157,6 @@ void begin_step(Weight& weight, uint32_t step, bool is_same, const Bits& before,
   weight.after = weight.before;
 }
 
-template <typename Visit>
-void for_first_tensors(const Frame& frame, c10::ArrayRef<const c10::IValue> inputs,
-                       const Visit& visit) {
-  if (frame.op->tensors.empty()) return;
-  const c10::IValue& first = inputs[frame.op->tensors.front().index];
-  if (first.isTensor()) return visit(first.unsafeToTensorImpl());
-  if (!first.isList()) return;
-  for (const c10::IValue& element : first.toListRef())
-    if (element.isTensor()) visit(element.unsafeToTensorImpl());
-}
-
 bool looks_at_step(uint32_t step) {
   return step <= kEveryStepUntil || step % kEveryStepUntil == 0 || is_health_step(step);
 }
@@ -214,7 +199,7 @@ void sum_up(Weight& weight) {
 
 // Weights on a GPU, before or behind a step. Nothing is known of them any more but their addresses
 // when their samples arrive.
-struct Asked {
+struct AskedWeight {
   const c10::TensorImpl* weight;
   bool is_same;
   size_t gradient_size;  // of an element; 0: there is none
@@ -240,7 +225,7 @@ uint32_t tried_at(const Weight& weight, const char* arrived, size_t size) {
 
 void ask_before(const std::vector<const c10::TensorImpl*>& weights, uint32_t step) {
   std::vector<GpuPart> parts;
-  std::vector<Asked> all;
+  std::vector<AskedWeight> all;
   for (const c10::TensorImpl* impl : weights) {
     if (impl->device() != weights.front()->device()) continue;
     Weight& weight = moves->weights[impl];
@@ -352,7 +337,8 @@ void look_at_weights(ThreadState* state, const Frame& frame,
     written->op = nullptr;
     written->weights.clear();
     std::vector<const c10::TensorImpl*> on_gpu;
-    for_first_tensors(frame, inputs, [&](const c10::TensorImpl* impl) {
+    if (frame.op->tensors.empty()) return;
+    for_each_tensor(inputs[frame.op->tensors.front().index], [&](const c10::TensorImpl* impl) {
       if (!is_trained_weight(impl)) return;
       const bool is_known = moves->weights.count(impl) != 0;
       if (!is_known && moves->weights.size() >= kMostWeights) return;

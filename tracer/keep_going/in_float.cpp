@@ -46,10 +46,6 @@ const c10::StorageImpl* storage_in(const c10::TensorImpl* impl) {
                                            : nullptr;
 }
 
-bool is_16_bits(c10::ScalarType type) {
-  return type == c10::ScalarType::Half || type == c10::ScalarType::BFloat16;
-}
-
 // In the program as it is.
 c10::ScalarType own_dtype(const FloatRegion& region, const at::Tensor& tensor) {
   const auto type = tensor.scalar_type();
@@ -61,20 +57,12 @@ c10::ScalarType own_dtype(const FloatRegion& region, const at::Tensor& tensor) {
 void note(FloatRegion& region, const at::Tensor& tensor, c10::ScalarType own) {
   const c10::StorageImpl* storage = storage_in(tensor.unsafeGetTensorImpl());
   if (!storage) return;
-  if (!is_16_bits(own) || tensor.scalar_type() != c10::ScalarType::Float) {
+  if (!is_of_16_bits(own) || tensor.scalar_type() != c10::ScalarType::Float) {
     region.low.erase(storage);
     return;
   }
   region.low.insert_or_assign(storage,
                               FloatRegion::Result{tensor.storage().getWeakStorageImpl(), own});
-}
-
-template <typename Visit>
-void for_each_tensor(const c10::IValue& value, const Visit& visit) {
-  if (value.isTensor() && value.toTensor().defined()) return visit(value.toTensor());
-  if (!value.isList()) return;
-  for (const c10::IValue& element : value.toListRef())
-    if (element.isTensor() && element.toTensor().defined()) visit(element.toTensor());
 }
 
 c10::ScalarType asked_dtype(const Call& call) {
@@ -96,7 +84,7 @@ c10::ScalarType own_result(const FloatRegion& region, const Call& call, bool in_
   };
   for (const TensorArgument& argument : call.facts.tensors) {
     if (argument.is_fixed) continue;
-    for_each_tensor(call.arguments[argument.index], [&](const at::Tensor& tensor) {
+    for_each_defined(call.arguments[argument.index], [&](const at::Tensor& tensor) {
       if (!c10::isFloatingType(tensor.scalar_type())) return;
       device = tensor.device().type();
       join(all, own_dtype(region, tensor));
@@ -114,7 +102,7 @@ void cast_once(FloatRegion& region, Call& call) {
     c10::IValue& value = call.arguments[argument.index];
     if (argument.is_fixed || argument.is_written || !value.isTensor()) continue;
     const at::Tensor& given = value.toTensor();
-    if (!given.defined() || !is_16_bits(given.scalar_type()) || !given.requires_grad()) continue;
+    if (!given.defined() || !is_of_16_bits(given.scalar_type()) || !given.requires_grad()) continue;
     FloatRegion::Operand& known = region.operands[given.unsafeGetTensorImpl()];
     const auto version = static_cast<uint32_t>(given._version());
     if (!known.given.defined() || known.version != version)
@@ -236,12 +224,12 @@ void run_in_float(Call& call) {
   call.below = call.below - c10::autocast_dispatch_keyset;
   if (is_compilers_call(call)) return call.run();
   const c10::ScalarType asked = asked_dtype(call), own = own_result(region, call, in_autocast);
-  if (call.facts.draws && (is_16_bits(asked) || ops::takes_no_values(call.op.schema().name()))) {
+  if (call.facts.draws && (is_of_16_bits(asked) || ops::takes_no_values(call.op.schema().name()))) {
     give_own_dtypes(region, call);
     return call.run();
   }
   const bool may_cast = !call.facts.is_view || call.facts.casts;
-  if (is_16_bits(asked) && may_cast) {
+  if (is_of_16_bits(asked) && may_cast) {
     call.arguments[static_cast<size_t>(call.facts.asked_dtype)] = c10::ScalarType::Float;
     call.put_back(call.arguments);
   }
@@ -259,8 +247,8 @@ void run_in_float(Call& call) {
   }
   for (size_t i = 0; i < call.facts.result_count; ++i) {
     if (is_written(call, i)) continue;
-    for_each_tensor((*call.stack)[call.base + i],
-                    [&](const at::Tensor& tensor) { note(region, tensor, own); });
+    for_each_defined((*call.stack)[call.base + i],
+                     [&](const at::Tensor& tensor) { note(region, tensor, own); });
   }
 }
 

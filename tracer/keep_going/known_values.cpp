@@ -33,19 +33,6 @@ struct KnownStorages {
 };
 KnownStorages* known_storages = new KnownStorages;
 
-template <typename Function>
-void for_each_tensor(const IValue& value, Function&& function) {
-  if (value.isTensor()) {
-    if (value.toTensor().defined()) function(value.toTensor());
-  } else if (value.isTensorList()) {
-    for (const Tensor& tensor : value.toTensorVector())
-      if (tensor.defined()) function(tensor);
-  } else if (value.isList()) {
-    for (const IValue& element : value.toListRef())
-      if (element.isTensor() && element.toTensor().defined()) function(element.toTensor());
-  }
-}
-
 const void* bytes_address(const Tensor& tensor) { return tensor.storage().data_ptr().get(); }
 
 // What can be looked at as memory: no tensor of Python's, none that is quantized or lazily negated.
@@ -124,11 +111,11 @@ struct PretendedCall {
         name(handle.schema().name()) {
     for (const IValue& value : arguments()) {
       if (value.isDevice() && value.toDevice().is_cuda()) has_cuda = true;
-      for_each_tensor(value, [&](const Tensor& tensor) { look_at(tensor); });
+      for_each_defined(value, [&](const Tensor& tensor) { look_at(tensor); });
     }
     for (const TensorArgument& argument : facts.tensors) {
       if (argument.is_out || (argument.is_written && facts.overwrites)) continue;
-      for_each_tensor(arguments()[argument.index], [&](const Tensor& tensor) {
+      for_each_defined(arguments()[argument.index], [&](const Tensor& tensor) {
         is_known = is_known && (!is_plain_memory(tensor) || keep_going::is_known(tensor));
       });
     }
@@ -186,7 +173,7 @@ bool answer_from_host(PretendedCall& call) {
   if (!call.has_cuda || !call.is_plain || call.largest > kComputedBools) return false;
   c10::Device device(c10::DeviceType::CUDA, 0);
   for (const IValue& value : call.arguments())
-    for_each_tensor(value, [&](const Tensor& tensor) {
+    for_each_defined(value, [&](const Tensor& tensor) {
       if (tensor.is_cuda()) device = tensor.device();
     });
   torch::jit::Stack results = call.host_results(call.arguments());
@@ -280,12 +267,12 @@ struct Written {
 Written written_by(const PretendedCall& call, const std::vector<IValue>& arguments) {
   Written written;
   for (const IValue& value : torch::jit::last(*call.stack, call.facts.result_count))
-    for_each_tensor(value, [&](const Tensor& tensor) { written.add(tensor, ""); });
+    for_each_defined(value, [&](const Tensor& tensor) { written.add(tensor, ""); });
   written.returned = !written.tensors.empty();
   if (written.returned) return written;
   for (const TensorArgument& argument : call.facts.tensors)
     if (argument.is_written)
-      for_each_tensor(arguments[argument.index], [&](const Tensor& tensor) {
+      for_each_defined(arguments[argument.index], [&](const Tensor& tensor) {
         written.add(tensor, call.op.schema().arguments()[argument.index].name());
       });
   return written;
@@ -294,7 +281,7 @@ Written written_by(const PretendedCall& call, const std::vector<IValue>& argumen
 bool share_memory(const Written& written, const std::vector<IValue>& arguments) {
   bool shares = false;
   for (const IValue& value : arguments)
-    for_each_tensor(value, [&](const Tensor& tensor) {
+    for_each_defined(value, [&](const Tensor& tensor) {
       for (const Tensor& result : written.tensors)
         if (result.storage().nbytes() && bytes_address(result) == bytes_address(tensor))
           shares = true;
@@ -310,7 +297,7 @@ bool compute(const PretendedCall& call, const std::vector<IValue>& arguments,
   const Quiet quiet(call.state);
   size_t next = 0;
   for (const IValue& value : results)
-    for_each_tensor(value, [&](const Tensor& result) {
+    for_each_defined(value, [&](const Tensor& result) {
       if (next >= written.tensors.size()) return;
       const Tensor& into = written.tensors[next++];
       if (!into.is_cuda() || into.sizes() != result.sizes()) return;

@@ -9,6 +9,15 @@
 
 namespace dtypecheck::tracer::keep_going {
 
+// visit(tensor) for the one that the value is, or for each of its list.
+template <typename Visit>
+void for_each_defined(const c10::IValue& value, const Visit& visit) {
+  if (value.isTensor() && value.toTensor().defined()) return visit(value.toTensor());
+  if (!value.isList()) return;
+  for (const c10::IValue& element : value.toListRef())
+    if (element.isTensor() && element.toTensor().defined()) visit(element.toTensor());
+}
+
 struct TensorArgument {
   uint16_t index = 0;
   bool is_written = false;     // declared: in-place, out=

@@ -10,18 +10,6 @@ Origins causes;  // the "signature" is that of the repair
 std::atomic<bool> tainted{false};
 std::atomic<uint32_t> repairs{0};
 
-template <typename Visit>
-void visit_tensors(const c10::IValue& value, const Visit& visit) {
-  if (value.isTensor()) return visit(value.unsafeToTensorImpl());
-  if (!value.isList()) return;
-  for (const c10::IValue& element : value.toListRef()) {
-    if (element.isTensor())
-      visit(element.unsafeToTensorImpl());
-    else if (!element.isNone())
-      return;  // a list of something else
-  }
-}
-
 bool has_storage(const c10::TensorImpl* impl) {
   return is_plain(impl) && impl->layout() == c10::Layout::Strided && impl->unsafe_storage();
 }
@@ -44,7 +32,7 @@ uint32_t cause_of(const OpFacts& facts, Values arguments) {
   uint32_t earliest = 0;
   for (const TensorArgument& argument : facts.tensors) {
     if (argument.is_out || (argument.is_written && facts.overwrites)) continue;
-    visit_tensors(arguments[argument.index], [&](const c10::TensorImpl* impl) {
+    for_each_tensor(arguments[argument.index], [&](const c10::TensorImpl* impl) {
       const uint32_t cause = find_cause(impl);
       if (cause && (!earliest || cause < earliest)) earliest = cause;
     });
@@ -62,9 +50,9 @@ void taint(const c10::TensorImpl* impl, uint32_t cause) {
 
 void taint(const OpFacts& facts, Values arguments, Values results, uint32_t cause) {
   const auto mark = [cause](const c10::TensorImpl* impl) { taint(impl, cause); };
-  for (const c10::IValue& result : results) visit_tensors(result, mark);
+  for (const c10::IValue& result : results) for_each_tensor(result, mark);
   for (const TensorArgument& argument : facts.tensors)
-    if (argument.is_written) visit_tensors(arguments[argument.index], mark);
+    if (argument.is_written) for_each_tensor(arguments[argument.index], mark);
 }
 
 void forget_taint() {
