@@ -106,7 +106,7 @@ class Comparer {
         count_alone(a_, alignment_.to_b, true) + count_alone(b_, alignment_.to_a, true) >
             in_modules)
       out_.notes.push_back(
-          "more op calls of modules are in one run alone than in both: these may be two models");
+          "more op calls of modules are in only one run than in both: these may be two models");
     sort_rounding();
   }
 
@@ -444,8 +444,8 @@ static DigestedProcess whole(const std::vector<DigestedProcess>& processes,
   if (ranks.size() == other_ranks.size() && cuts_of(main) == cuts_of(*other_ranks.begin()->second))
     return main;
   comparison.notes.push_back(
-      fmt::format("{} ranks of {} are put together: what differs among them is compared by its "
-                  "sums, and what has one number not at all",
+      fmt::format("{} ranks of {} are put together: tensors that differ among them are compared by "
+                  "their sums, and single numbers are not compared",
                   ranks.size(), name));
   return put_together(ranks);
 }

@@ -77,8 +77,8 @@ std::string explained(const Divergence& at, const std::string& name_a, const std
     return fmt::format("{} is given what is {} from the start: {}", op, dtypes(at),
                        apart(at.distance));
   if (at.has_other_number)
-    return fmt::format("{} of {}: {}, for a number that it is given is another in each run", op,
-                       dtypes(at), off(at.distance));
+    return fmt::format("{} of {}: {}, because a number that it is given differs between the runs",
+                       op, dtypes(at), off(at.distance));
   if (at.only_a.empty() && at.only_b.empty())
     return fmt::format("{} of {}: {}, its operands were {}", op, dtypes(at), off(at.distance),
                        apart(at.given)) +
@@ -105,7 +105,7 @@ std::string inputs_text(const Inputs& inputs) {
         "inputs differ: what {} is given, {}; {}\n", printable(inputs.where),
         where(inputs.site, inputs.step),
         inputs.is_table
-            ? "it is no data, for later steps are given it as well: look at what made it"
+            ? "it is no data, since later steps are given it as well: look at what made it"
             : "set the seed, and shuffle=False or the sampler's generator");
   if (!inputs.random.empty())
     text += fmt::format("random numbers differ: {}, {}; set the seed before it, or dropout to 0\n",

@@ -420,10 +420,10 @@ Judgement Judge::judge(const Node& node, const Finding& goal, const Node& next, 
             how_far(trial) + ", and neither was this line; allow more with --timeout"};
   if (is_read_as_before(node.run(), goal, trial.recorded.run))
     return {Verdict::kRefuted, Reason::kStill,
-            "what rounded the numbers is read as before: " + described(goal)};
+            "the numbers are read as rounded as before: " + described(goal)};
   if (const OpCall* again = promoted_again(node.run(), goal, trial.recorded.run))
     return {Verdict::kRefuted, Reason::kStill,
-            fmt::format("{} promotes it to {} all the same: {}", again->op,
+            fmt::format("{} still promotes it to {}: {}", again->op,
                         dtype_name(*again->result_dtype()), described(goal))};
   if (const Finding* beside = left_beside(node, goal, trial))
     return {Verdict::kCures, Reason::kFurther, "then " + described(*beside)};

@@ -43,8 +43,8 @@ void check(const OpCall& call, const RunIndex& index, Findings& out) {
     const bool is_bf16 = *dtype == Dtype::kBFloat16;
     const int digits = is_bf16 ? kBFloat16Format.digits : kHalfFormat.digits;
     return Details{
-        .why = fmt::format("{} has {} bits: beside {:.4g} the next number is {:.4g}, and "
-                           "what the loss falls by less is not seen",
+        .why = fmt::format("{} has {} bits: the next number after {:.4g} is {:.4g}, and a "
+                           "smaller change of the loss is lost",
                            name, digits, value, value + gap_at(value, digits)),
         .fix =
             "compute the loss in Float: cast what goes into it, "

@@ -26,9 +26,8 @@ bool is_eight_bits(Dtype dtype) { return dtype != Dtype::kHalf; }
 
 std::string way_out(const OpCall& call, Dtype dtype, bool is_clipped) {
   if (is_eight_bits(dtype))
-    return "divide by a scale before the cast, the largest number of the tensor through that of "
-           "the "
-           "dtype, and keep the scale beside it";
+    return "before the cast divide by a scale, the largest number of the tensor divided by that of "
+           "the dtype, and store the scale with the tensor";
   if (call.site.phase == Phase::kBackward && !is_clipped)
     return "scale the loss by torch.amp.GradScaler, or autocast in torch.bfloat16";
   return is_clipped ? "keep it in Float or BFloat16, or divide it by its size before the cast"
@@ -121,11 +120,12 @@ void check_nan(const OpCall& call, Findings& out) {
   const auto dtype = call.result_dtype();
   if (!dtype || !kFloat8.contains(*dtype) || call.first_nan() == nullptr) return;
   out.add(call, fmt::format("NaN is cast to {}", dtype_name(*dtype)), [&] {
-    return Details{.odd = call.operands.empty() ? "" : call.operands.front().name,
-                   .why =
-                       "a scale that is the largest number of the dtype through that of the "
-                       "tensor is infinite where the tensor is 0, and infinity times 0 is NaN",
-                   .fix = "keep the scale finite: amax.clamp(min=1e-12)"};
+    return Details{
+        .odd = call.operands.empty() ? "" : call.operands.front().name,
+        .why =
+            "a scale that divides the largest number of the dtype by that of the tensor is "
+            "infinite where the tensor is 0, and infinity times 0 is NaN",
+        .fix = "keep the scale finite: amax.clamp(min=1e-12)"};
   });
 }
 
@@ -180,12 +180,13 @@ void check_imaginary(const OpCall& call, const RunIndex& index, Findings& out) {
       fmt::format("the imaginary part, up to {:.4g}, is lost in a cast to {}", call.inexact->from,
                   dtype_name(*dtype));
   out.add(call, message, [&] {
-    return Details{.odd = call.operands.front().name,
-                   .why = fmt::format("{} holds real numbers: of {} the real part is kept, with no "
-                                      "more than one warning of PyTorch",
-                                      dtype_name(*dtype), dtype_name(*from)),
-                   .fix = "keep it complex, or take .real where that part alone is meant",
-                   .cures = CureProposer(index, out.options()).widen_written(call)};
+    return Details{
+        .odd = call.operands.front().name,
+        .why = fmt::format("{} holds real numbers: only the real part of {} is kept, and "
+                           "PyTorch warns at most once",
+                           dtype_name(*dtype), dtype_name(*from)),
+        .fix = "keep it complex, or take .real where that part alone is meant",
+        .cures = CureProposer(index, out.options()).widen_written(call)};
   });
 }
 
@@ -221,11 +222,11 @@ op aten::_to_copy self=Float[64,64] dtype:=Half -> Half[64,64] cast 4096 0 0 loo
 op aten::zeros dtype:=Float -> Float[8,8] at solver.py:30 phase load
 op aten::copy_ self=Float[8,8]<#4 src=ComplexDouble[8,8] -> Float[8,8] inexact 3.25 0 at solver.py:31 phase load
 # EXPECT solver.py:31: warning: the imaginary part, up to 3.25, is lost in a cast to Float [lossy-cast]
-# EXPECT-FIX make what it is copied to in ComplexDouble, solver.py:30
+# EXPECT-FIX make the tensor that it is copied to in ComplexDouble, solver.py:30
 op aten::empty.memory_format dtype:=Half -> Half[64,64] at adam.py:8 phase optimizer
 op aten::copy_ self=Half[64,64]<#6!out src=BFloat16[64,64] -> Half[64,64] cast 4096 0 0 looked 4096 0 4096 at adam.py:9 phase optimizer
 # EXPECT adam.py:9: warning: 100 % of a tensor that is cast to Half becomes 0 [lossy-cast]
-# EXPECT-FIX make what it is copied to in BFloat16, adam.py:8
+# EXPECT-FIX make the tensor that it is copied to in BFloat16, adam.py:8
 # A checkpoint of the moments, in Half, and one of weights, of which a few are small.
 op aten::addcmul_ self=Float[64,64]!out tensor1=Float[64,64] tensor2=Float[64,64] -> Float[64,64] at train.py:30 phase optimizer step 1-9
 op aten::_to_copy self=Float[64,64]<#8 dtype:=Half -> Half[64,64] cast 4096 0 0 looked 4096 0 1400 at save.py:2 phase forward step 9

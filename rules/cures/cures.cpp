@@ -300,7 +300,7 @@ std::vector<Cure> CureProposer::compute_in_float(const OpCall& call) const {
   if (call.site.module_class == "Linear" && call.first_inf() != nullptr && !is_in_cpp(call) &&
       is_in_forward(call.site.line) && call.site.phase == Phase::kForward)
     all.push_back(rewrite(call, Dtype::kFloat, "linear in Float",
-                          "compute the layer in Float, of its weight in Float"));
+                          "compute the layer in Float, with its weight cast to Float"));
   const bool is_lowered = std::any_of(operands.begin(), operands.end(), [](const Operand& operand) {
     return is_parameter(operand) && operand.dtypes == DtypeSet(Dtype::kFloat);
   });
@@ -525,7 +525,7 @@ std::vector<Cure> CureProposer::widen_written(const OpCall& copy) const {
   std::vector<Cure> cures;
   add(cures, ask_for(*maker, *dtype));
   if (auto cure = cast_result(*maker, *dtype)) {
-    cure->text = fmt::format("make what it is copied to in {}{}", dtype_name(*dtype),
+    cure->text = fmt::format("make the tensor that it is copied to in {}{}", dtype_name(*dtype),
                              at(maker->site.line));
     cures.push_back(*std::move(cure));
   }

@@ -105,7 +105,7 @@ static void read_gradient_in_float(MixCase& m) {
       });
   if (is_optimizers && is_of_gradient)
     m.add(m.propose.rewrite(m.call, Dtype::kFloat, "gradient read",
-                            "read the gradient in Float, for what is computed of it"));
+                            "cast the gradient to Float before it is computed with"));
 }
 
 static void reopen_region(MixCase& m) {

@@ -64,8 +64,9 @@ void raise_defaults(MixCase& m) {
                        [](const Operand& operand) { return is_parameter(operand); });
   });
   if (!has_layers)
-    m.add(m.propose.rewrite(*maker, Dtype::kDouble, "default dtype",
-                            "make parameters in Double as well, by torch.set_default_dtype()"));
+    m.add(
+        m.propose.rewrite(*maker, Dtype::kDouble, "default dtype",
+                          "make the parameters in Double as well, with torch.set_default_dtype()"));
 }
 
 // Data that are in Double because NumPy makes them so, where no model is.

@@ -36,7 +36,7 @@ void cast_changed_parameter(MixCase& m) {
   const SourceLine& line = m.source.maker->site.line;
   if (raised_since(m.index, m.call, m.odd)) {
     Cure cure = m.propose.rewrite(*m.source.maker, m.other.dtype, "lowered again", "");
-    cure.text = "cast the module back behind its use, as it was before" + at(line);
+    cure.text = "cast the module back to its dtype after its use" + at(line);
     m.add(std::move(cure));
   } else if (replaced_since(m.index, m.call, m.odd)) {
     m.add(m.propose.cast_result(*m.source.maker, m.other.dtype));
