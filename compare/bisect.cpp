@@ -110,13 +110,6 @@ class Search {
   std::map<std::vector<std::string>, bool> known_;
 };
 
-double lowest_roundoff(const DigestedProcess& process) {
-  double lowest = 0;
-  for (const Digest& digest : process.digests)
-    lowest = std::max(lowest, unit_roundoff(digest.dtype));
-  return lowest;
-}
-
 double apart(const End& a, const std::optional<End>& b) {
   constexpr double kInfinity = std::numeric_limits<double>::infinity();
   return b ? distance(*a.digest, *b->digest).value_or(kInfinity) : kInfinity;

@@ -37,14 +37,6 @@ std::set<std::string> cuts_of(const DigestedProcess& process) {
   return cuts;
 }
 
-// Unit roundoff of the lowest dtype.
-double lowest_roundoff(const DigestedProcess& process) {
-  double lowest = 0;
-  for (const Digest& digest : process.digests)
-    lowest = std::max(lowest, unit_roundoff(digest.dtype));
-  return lowest;
-}
-
 class Comparer {
  public:
   Comparer(const DigestedProcess& a, const DigestedProcess& b, Comparison& out)

@@ -68,4 +68,11 @@ double unit_roundoff(Dtype dtype) {
   }
 }
 
+double lowest_roundoff(const DigestedProcess& process) {
+  double lowest = 0;
+  for (const Digest& digest : process.digests)
+    lowest = std::max(lowest, unit_roundoff(digest.dtype));
+  return lowest;
+}
+
 }  // namespace dtypecheck::compare

@@ -17,5 +17,6 @@ std::optional<double> distance(const Digest& a, const Digest& b);
 bool is_floating(Dtype dtype);
 // Half the gap between 1 and the next number, relative: what one rounding costs. 0 for integers.
 double unit_roundoff(Dtype dtype);
+double lowest_roundoff(const DigestedProcess& process);  // of the lowest dtype
 
 }  // namespace dtypecheck::compare

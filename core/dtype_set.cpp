@@ -1,12 +1,12 @@
 #include "core/dtype_set.h"
 
 #include <algorithm>
-#include <charconv>
 #include <utility>
 #include <vector>
 
 #include "core/dtype_names.h"
 #include "core/precision_words.h"
+#include "platform/text.h"
 
 namespace dtypecheck {
 namespace {
@@ -14,12 +14,8 @@ namespace {
 constexpr std::string_view kNumbered = "dtype#";
 
 std::optional<Dtype> parse_numbered(std::string_view digits) {
-  unsigned number = 0;
-  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), number);
-  if (error != std::errc() || end != digits.data() + digits.size() || number > 63) {
-    return std::nullopt;
-  }
-  return static_cast<Dtype>(number);
+  const auto number = whole_number<unsigned>(digits);
+  return number && *number < 64 ? std::optional(static_cast<Dtype>(*number)) : std::nullopt;
 }
 
 std::string_view without_qualifiers(std::string_view text) {

@@ -3,13 +3,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <filesystem>
 #include <map>
 #include <optional>
 #include <set>
 
 #include "core/launch.h"
+#include "platform/text.h"
 
 namespace fs = std::filesystem;
 
@@ -17,13 +17,6 @@ namespace dtypecheck {
 namespace {
 
 constexpr int kMostRanks = 1 << 20;
-
-std::optional<int> number_of(const std::string& text) {
-  int number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
-  return number;
-}
 
 bool is_possible(const PlaceInLaunch& place) {
   return place.rank >= 0 && place.rank < place.ranks && place.ranks <= kMostRanks;
@@ -33,9 +26,9 @@ PlaceInLaunch place_by_launcher(const Process& process) {
   for (const LauncherVariables& launcher : kLaunchers) {
     const std::string& rank = process.fact(FactKey::kEnv, launcher.rank);
     if (rank.empty()) continue;
-    const auto ranks =
-        launcher.size ? number_of(process.fact(FactKey::kEnv, launcher.size)) : std::nullopt;
-    return {number_of(rank).value_or(-1), ranks.value_or(0), true};
+    const auto ranks = launcher.size ? whole_number<int>(process.fact(FactKey::kEnv, launcher.size))
+                                     : std::nullopt;
+    return {whole_number<int>(rank).value_or(-1), ranks.value_or(0), true};
   }
   return {};
 }
@@ -92,7 +85,7 @@ std::vector<Launch> launches_of(const Run& run, const std::vector<ExpectedRun>& 
     Launch& launch = by_folder[{folder, ranks}];
     launch.ranks = ranks;
     launch.ranks_of_machine =
-        number_of(process.fact(FactKey::kEnv, "LOCAL_WORLD_SIZE")).value_or(0);
+        whole_number<int>(process.fact(FactKey::kEnv, "LOCAL_WORLD_SIZE")).value_or(0);
     launch.is_one_machine = of_folder && of_folder->is_one_machine;
     launch.is_of_launcher |= place.is_of_launcher;
     launch.is_of_program |= of_folder && of_folder->pid == process.pid;
@@ -200,9 +193,9 @@ bool was_ended(const Run& run, const Process& process) {
 
 PlaceInLaunch place_in_launch(const Process& process) {
   const PlaceInLaunch by_launcher = place_by_launcher(process);
-  const PlaceInLaunch by_program = {number_of(process.fact(FactKey::kRank)).value_or(-1),
-                                    number_of(process.fact(FactKey::kWorldSize)).value_or(0),
-                                    false};
+  const PlaceInLaunch by_program = {
+      whole_number<int>(process.fact(FactKey::kRank)).value_or(-1),
+      whole_number<int>(process.fact(FactKey::kWorldSize)).value_or(0), false};
   if (!is_possible(by_program) ||
       (is_possible(by_launcher) && by_launcher.ranks > by_program.ranks))
     return by_launcher;

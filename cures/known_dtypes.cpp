@@ -94,6 +94,11 @@ Json parameters_around(const Run& run, const OpCall& call) {
   return parameters;
 }
 
+bool is_odd_beside(const Operand& operand, Dtype dtype) {
+  return operand.is_floating() && !is_parameter(operand) && operand.promotes() &&
+         operand.dtypes.size() == 1 && !operand.dtypes.contains(dtype);
+}
+
 Json origins_of(const Cure& cure, const Run& run, const OpCall& call) {
   const ProvenanceIndex provenance(run);
   std::set<std::pair<int, std::string>> origins;
@@ -101,9 +106,7 @@ Json origins_of(const Cure& cure, const Run& run, const OpCall& call) {
     const bool is_refused =
         inner.process == call.process && inner.site.line == cure.where && rules::was_refused(inner);
     for (const Operand& operand : is_refused ? inner.operands : std::vector<Operand>()) {
-      const bool is_odd = operand.is_floating() && !is_parameter(operand) && operand.promotes() &&
-                          operand.dtypes.size() == 1 && !operand.dtypes.contains(cure.dtype);
-      if (!is_odd) continue;
+      if (!is_odd_beside(operand, cure.dtype)) continue;
       for (const ProvenanceStep& step : provenance.of(inner, operand).steps) {
         const SourceLine& line = step.call->site.line;
         if (line == cure.where) continue;

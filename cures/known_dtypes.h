@@ -25,6 +25,9 @@ nlohmann::json parameters_around(const Run& run, const OpCall& call);
 // which the process read them.
 nlohmann::json models_trained_low(const Run& run, uint32_t process);
 
+// It has one other floating dtype than that, and keeps it in a promotion.
+bool is_odd_beside(const Operand& operand, Dtype dtype);
+
 // [line, function] where what the cure's line refuses came in, the line 0 where that is another
 // file.
 nlohmann::json origins_of(const Cure& cure, const Run& run, const OpCall& call);

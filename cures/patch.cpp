@@ -130,11 +130,9 @@ static Json calls_of(const Run& run, const OpCall& call, const std::string& oper
 static const Operand* operand_of(const Cure& cure, const OpCall& call) {
   if (const Operand* named = call.operand(cure.operand.substr(0, cure.operand.find(','))))
     return named;
-  const auto is_odd = [&](const Operand& operand) {
-    return operand.is_floating() && !is_parameter(operand) && operand.promotes() &&
-           operand.dtypes.size() == 1 && !operand.dtypes.contains(cure.dtype);
-  };
-  const auto odd = std::find_if(call.operands.begin(), call.operands.end(), is_odd);
+  const auto odd =
+      std::find_if(call.operands.begin(), call.operands.end(),
+                   [&](const Operand& operand) { return is_odd_beside(operand, cure.dtype); });
   return odd == call.operands.end() ? nullptr : &*odd;
 }
 

@@ -4,6 +4,7 @@
 #include <charconv>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -23,6 +24,15 @@ std::from_chars_result read_number(const char* begin, const char* end, double& n
 template <typename Integer>
 std::from_chars_result read_number(const char* begin, const char* end, Integer& number) {
   return std::from_chars(begin, end, number);
+}
+
+// The text as a number; nothing where it is none, or more than one.
+template <typename Integer>
+std::optional<Integer> whole_number(std::string_view text, int base = 10) {
+  Integer number{};
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number, base);
+  const bool is_whole = error == std::errc() && end == text.data() + text.size();
+  return is_whole ? std::optional(number) : std::nullopt;
 }
 
 // A letter, a digit or "_": of a name in a program.

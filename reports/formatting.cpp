@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <ctime>
+#include <set>
 #include <utility>
 
 #include "platform/printable.h"
@@ -27,6 +28,13 @@ std::string counted(uint64_t number, const std::string& what) {
 std::string number_text(double number) {
   return number < 10 && number != static_cast<int>(number) ? fmt::format("{:.1f}", number)
                                                            : fmt::format("{:.0f}", number);
+}
+
+std::vector<std::string> values_of(const Run& run, std::string Process::* field) {
+  std::set<std::string> values;
+  for (const Process& process : run.processes)
+    if (!(process.*field).empty()) values.insert(process.*field);
+  return {values.begin(), values.end()};
 }
 
 std::string joined(const std::vector<std::string>& parts, const std::string& between) {

@@ -15,6 +15,8 @@ std::string grouped(uint64_t number);                           // 41,312
 std::string counted(uint64_t number, const std::string& what);  // "1 error", "2 errors"
 std::string number_text(double number);  // "288"; "0.5" of what happens in every other step
 std::string joined(const std::vector<std::string>& parts, const std::string& between);
+// The field's values among the processes, each once; "" is none.
+std::vector<std::string> values_of(const Run& run, std::string Process::* field);
 
 // A path as the reference of a URI: "file:///home/me/a%20b.py", "src/train.py".
 std::string uri_of(const std::string& path);

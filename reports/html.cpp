@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <ostream>
-#include <set>
 
 #include "reports/formatting.h"
 #include "reports/html_page.h"
@@ -37,14 +36,6 @@ std::string took(const Run& run) {
   return longest < 0 ? "" : duration_text(longest);
 }
 
-std::string agreed_text(const Run& run, std::string Process::* field) {
-  std::set<std::string> values;
-  for (const Process& process : run.processes) {
-    if (!(process.*field).empty()) values.insert(process.*field);
-  }
-  return joined({values.begin(), values.end()}, ", ");
-}
-
 void write_facts(const Report& report, HtmlWriter& html) {
   const Run& run = report.run;
   html.open("dl", "facts").line();
@@ -53,10 +44,10 @@ void write_facts(const Report& report, HtmlWriter& html) {
     fact("command", first.command, html, "wide");
     fact("started", time_text(first.started_unix_ns), html);
     fact("took", took(run), html);
-    fact("LibTorch", agreed_text(run, &Process::libtorch), html);
-    fact("Python", agreed_text(run, &Process::python), html);
+    fact("LibTorch", joined(values_of(run, &Process::libtorch), ", "), html);
+    fact("Python", joined(values_of(run, &Process::python), ", "), html);
     fact("devices", joined(devices(run), ", "), html);
-    fact("host", agreed_text(run, &Process::host), html);
+    fact("host", joined(values_of(run, &Process::host), ", "), html);
   }
   if (report.scan) fact("parsed against", report.scan->headers, html);
   fact("dtypecheck", report.tool_version, html);

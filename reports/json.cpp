@@ -2,7 +2,6 @@
 // renamed, removed or given another meaning raises kSchema.
 #include <nlohmann/json.hpp>
 #include <ostream>
-#include <set>
 
 #include "core/autocast_record.h"
 #include "core/cast_bill.h"
@@ -144,11 +143,8 @@ Json finding_json(const Report& report, const Finding& finding) {
 
 // The one version that the processes agree on; null when they do not, or when none is known.
 Json agreed(const Run& run, std::string Process::* field) {
-  std::set<std::string> values;
-  for (const Process& process : run.processes) {
-    if (!(process.*field).empty()) values.insert(process.*field);
-  }
-  return values.size() == 1 ? Json(*values.begin()) : Json();
+  const std::vector<std::string> values = values_of(run, field);
+  return values.size() == 1 ? Json(values.front()) : Json();
 }
 
 Json runtime_json(const Run& run) {

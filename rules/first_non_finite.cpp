@@ -52,13 +52,6 @@ bool has_infinite_scalar(const OpCall& call) {
                      [](const ScalarArgument& scalar) { return !std::isfinite(scalar.value); });
 }
 
-// The mean, median or variance of nothing is NaN in any dtype.
-bool is_of_nothing(const OpCall& call) {
-  return std::any_of(call.operands.begin(), call.operands.end(), [](const Operand& operand) {
-    return std::find(operand.shape.begin(), operand.shape.end(), 0) != operand.shape.end();
-  });
-}
-
 // Of a mask that is cast, whose numbers are one that stands for infinity, none counts as clipped.
 bool is_cast_mask(const Event& event) {
   return !event.what->is_nan && event.call->cast && event.call->cast->clipped == 0;

@@ -132,13 +132,8 @@ std::optional<Reading> reading_of(const Run& run, const Losses& losses, const Op
   return std::nullopt;
 }
 
-// The mean of nothing is NaN in any dtype, and so is what a program writes itself.
-bool computes_of_some(const OpCall& call) {
-  return !call.operands.empty() &&
-         std::all_of(call.operands.begin(), call.operands.end(), [](const Operand& operand) {
-           return std::find(operand.shape.begin(), operand.shape.end(), 0) == operand.shape.end();
-         });
-}
+// What a program writes itself is none of an op's.
+bool computes_of_some(const OpCall& call) { return !call.operands.empty() && !is_of_nothing(call); }
 
 void collect(const RunIndex& index, const Losses& losses, const OpCall& call, const Findings& out,
              LossesOfProcess& seen) {

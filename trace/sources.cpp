@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -94,11 +93,8 @@ void for_each_line(std::string_view text, const Take& take) {
 
 template <typename Number>
 Number number_in(const std::string& text, int base) {
-  Number number{};
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number, base);
-  if (error != std::errc() || end != text.data() + text.size())
-    throw InputError(fmt::format("\"{}\" is no number", text));
-  return number;
+  if (const auto number = whole_number<Number>(text, base)) return *number;
+  throw InputError(fmt::format("\"{}\" is no number", text));
 }
 
 }  // namespace

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <optional>
 #include <tuple>
 
@@ -19,14 +18,6 @@ constexpr std::string_view kMagic = "dtypecheck contracts ";
 constexpr int kSchema = 3;
 constexpr std::string_view kWordLetters = "fhbdliscuoFHDeEx^%+|&0123456789";
 constexpr size_t kMaxRuntimes = 64;  // bits of Row::columns
-
-template <typename Number>
-std::optional<Number> number_in(std::string_view text) {
-  Number value{};
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
-  return value;
-}
 
 std::string shown(std::string_view text) {
   std::string out;
@@ -84,14 +75,14 @@ class TableReader {
       fail(fmt::format("expected \"{}{}\", got \"{}\": no contract file", kMagic, kSchema,
                        shown(line)));
     const std::string_view schema = line.substr(kMagic.size());
-    if (const int known = number_in<int>(schema).value_or(0); known < 1 || known > kSchema)
+    if (const int known = whole_number<int>(schema).value_or(0); known < 1 || known > kSchema)
       fail(fmt::format("contracts of schema {}, this build reads {}; measure them again",
                        shown(schema), kSchema));
   }
 
   void read_runtime(std::string_view line) {
     Runtime runtime{.line = std::string(line)};
-    const auto number = number_in<size_t>(next_piece(line, ' '));
+    const auto number = whole_number<size_t>(next_piece(line, ' '));
     if (number != table_->runtimes.size() || *number >= kMaxRuntimes)
       fail(fmt::format("expected runtime {}", table_->runtimes.size()));
     runtime.line = line;
@@ -113,7 +104,7 @@ class TableReader {
   }
 
   void read_message(std::string_view line) {
-    const auto number = number_in<uint32_t>(next_piece(line, ' '));
+    const auto number = whole_number<uint32_t>(next_piece(line, ' '));
     std::string_view types = next_piece(line, ' ');
     if (!number || types.empty()) fail("expected a number, an exception type and a message");
     Message message{.type = std::string(next_piece(types, '|')), .text = std::string(line)};
@@ -169,8 +160,8 @@ class TableReader {
     while (!text.empty()) {
       const std::string_view part = next_piece(text, ',');
       std::string_view rest = part;
-      const auto first = number_in<size_t>(next_piece(rest, '-'));
-      const auto last = rest.empty() ? first : number_in<size_t>(rest);
+      const auto first = whole_number<size_t>(next_piece(rest, '-'));
+      const auto last = rest.empty() ? first : whole_number<size_t>(rest);
       if (!first || !last || *first > *last || *last >= count) columns_wrong(part);
       for (size_t column = *first; column <= *last; ++column) columns |= uint64_t{1} << column;
     }
@@ -198,7 +189,7 @@ class TableReader {
   bool is_outcome(std::string_view word) const {
     if (word == "?" || word == "." || word == "-") return true;
     if (word.starts_with('m')) {
-      const auto number = number_in<uint32_t>(word.substr(1));
+      const auto number = whole_number<uint32_t>(word.substr(1));
       return number && table_->messages.contains(*number);
     }
     return !word.empty() && word.find_first_not_of(kWordLetters) == word.npos;
@@ -216,7 +207,7 @@ class TableReader {
 
   void read_end(std::string_view line) {
     ended_ = true;
-    if (number_in<size_t>(line) != rows_)
+    if (whole_number<size_t>(line) != rows_)
       fail(fmt::format("the file says it has {} rows, and {} were read: cut short or changed",
                        shown(line), rows_));
     if (table_->runtimes.empty()) fail("no runtime");

@@ -92,4 +92,10 @@ bool scales_losses(const RunIndex& index, uint32_t process) {
   });
 }
 
+bool is_of_nothing(const OpCall& call) {
+  return std::any_of(call.operands.begin(), call.operands.end(), [](const Operand& operand) {
+    return std::find(operand.shape.begin(), operand.shape.end(), 0) != operand.shape.end();
+  });
+}
+
 }  // namespace dtypecheck::rules

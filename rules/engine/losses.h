@@ -23,6 +23,9 @@ const ScalarArgument* number_beyond(const OpCall& call);
 // Numbers are drawn by probabilities that are NaN, infinite or negative, which was refused.
 bool draws_by_non_finite(const OpCall& call);
 
+// The mean, median or variance of nothing is NaN in any dtype.
+bool is_of_nothing(const OpCall& call);
+
 // By a GradScaler, or by hand.
 bool scales_losses(const RunIndex& index, uint32_t process);
 

@@ -2,7 +2,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <unordered_set>
 
 #include "platform/error.h"
@@ -44,13 +43,10 @@ void read_place(std::string_view place, Suppression& accepted) {
   }
   accepted.file = place;
   const size_t colon = place.rfind(':');
-  if (colon == place.npos || colon + 1 == place.size()) return;
-  const char* end = place.data() + place.size();
-  int line = 0;
-  const auto parsed = std::from_chars(place.data() + colon + 1, end, line);
-  if (parsed.ec != std::errc() || parsed.ptr != end || line <= 0) return;
+  const auto line = colon == place.npos ? std::nullopt : whole_number<int>(place.substr(colon + 1));
+  if (line.value_or(0) <= 0) return;
   accepted.file = place.substr(0, colon);
-  accepted.line = line;
+  accepted.line = *line;
 }
 
 Suppression read_line(std::string_view text, const std::string& where) {

@@ -9,6 +9,24 @@
 
 namespace dtypecheck::tracer::keep_going {
 
+// As torch.result_type has it: a tensor without dimensions has a say only where nothing else does.
+class PromotedDtype {
+ public:
+  void add(c10::ScalarType type, int64_t dims) {
+    join(all_, type);
+    if (dims > 0) join(with_dims_, type);
+  }
+  c10::ScalarType get() const {
+    return with_dims_ == c10::ScalarType::Undefined ? all_ : with_dims_;
+  }
+
+ private:
+  static void join(c10::ScalarType& into, c10::ScalarType type) {
+    into = into == c10::ScalarType::Undefined ? type : c10::promoteTypes(into, type);
+  }
+  c10::ScalarType all_ = c10::ScalarType::Undefined, with_dims_ = c10::ScalarType::Undefined;
+};
+
 class DtypeMix {
  public:
   static DtypeMix of(c10::ArrayRef<c10::IValue> arguments) {

@@ -77,21 +77,17 @@ c10::ScalarType asked_dtype(const Call& call) {
 c10::ScalarType own_result(const FloatRegion& region, const Call& call, bool in_autocast) {
   const c10::ScalarType asked = asked_dtype(call);
   if (asked != c10::ScalarType::Undefined) return asked;
-  auto with_dims = c10::ScalarType::Undefined, all = c10::ScalarType::Undefined;
+  PromotedDtype promoted;
   auto device = c10::DeviceType::CPU;
-  const auto join = [](c10::ScalarType& into, c10::ScalarType type) {
-    into = into == c10::ScalarType::Undefined ? type : c10::promoteTypes(into, type);
-  };
   for (const TensorArgument& argument : call.facts.tensors) {
     if (argument.is_fixed) continue;
     for_each_defined(call.arguments[argument.index], [&](const at::Tensor& tensor) {
       if (!c10::isFloatingType(tensor.scalar_type())) return;
       device = tensor.device().type();
-      join(all, own_dtype(region, tensor));
-      if (tensor.dim() > 0) join(with_dims, own_dtype(region, tensor));
+      promoted.add(own_dtype(region, tensor), tensor.dim());
     });
   }
-  const auto own = with_dims == c10::ScalarType::Undefined ? all : with_dims;
+  const c10::ScalarType own = promoted.get();
   const bool is_cast = in_autocast && call.facts.multiplies && own == c10::ScalarType::Float;
   return is_cast ? autocast_dtype(device) : own;
 }

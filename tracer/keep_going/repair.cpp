@@ -42,17 +42,12 @@ void visit_floating(const Call& call, const Visit& visit) {
   }
 }
 
-// Like torch.result_type: a tensor without dimensions has a say only where nothing else does.
 c10::ScalarType promoted(const Call& call) {
-  auto with_dims = c10::ScalarType::Undefined, all = c10::ScalarType::Undefined;
-  const auto join = [](c10::ScalarType& into, c10::ScalarType type) {
-    into = into == c10::ScalarType::Undefined ? type : c10::promoteTypes(into, type);
-  };
+  PromotedDtype dtype;
   visit_floating(call, [&](const TensorArgument&, const at::Tensor& tensor) {
-    join(all, tensor.scalar_type());
-    if (tensor.dim() > 0) join(with_dims, tensor.scalar_type());
+    dtype.add(tensor.scalar_type(), tensor.dim());
   });
-  return with_dims == c10::ScalarType::Undefined ? all : with_dims;
+  return dtype.get();
 }
 
 // What a fixed program's result would have: the dtype of the input, not of what is only written.
@@ -67,19 +62,27 @@ c10::ScalarType activation_dtype(const Call& call) {
   return first;
 }
 
-c10::IValue cast(const c10::IValue& value, c10::ScalarType to) {
-  if (takes_part(value))
-    return value.toTensor().scalar_type() == to ? value : c10::IValue(value.toTensor().to(to));
+// The list with what its tensors are changed to; what is no list, or stays as it is, itself.
+template <typename Change>
+c10::IValue with_elements(const c10::IValue& value, const Change& change) {
   if (!value.isList() || value.toListRef().empty()) return value;
   c10::impl::GenericList list = value.toList().copy();
   bool changed = false;
   for (size_t i = 0; i < list.size(); ++i) {
     const c10::IValue element = list.get(i);
-    if (!takes_part(element) || element.toTensor().scalar_type() == to) continue;
-    list.set(i, cast(element, to));
+    if (!element.isTensor()) continue;
+    const c10::IValue other = change(element);
+    if (other.unsafeToTensorImpl() == element.unsafeToTensorImpl()) continue;
+    list.set(i, other);
     changed = true;
   }
   return changed ? c10::IValue(std::move(list)) : value;
+}
+
+c10::IValue cast(const c10::IValue& value, c10::ScalarType to) {
+  if (!takes_part(value))
+    return with_elements(value, [&](const c10::IValue& element) { return cast(element, to); });
+  return value.toTensor().scalar_type() == to ? value : c10::IValue(value.toTensor().to(to));
 }
 
 using Arguments = c10::SmallVector<c10::IValue, 12>;
@@ -228,18 +231,9 @@ c10::IValue cast_chosen(const TensorArgument& argument, const c10::IValue& value
     const c10::ScalarType to = wanted_of(argument, type, values, second);
     return to == c10::ScalarType::Undefined || to == type ? value : c10::IValue(tensor.to(to));
   }
-  if (!value.isList() || value.toListRef().empty()) return value;
-  c10::impl::GenericList list = value.toList().copy();
-  bool changed = false;
-  for (size_t i = 0; i < list.size(); ++i) {
-    const c10::IValue element = list.get(i);
-    if (!element.isTensor()) continue;
-    const c10::IValue chosen = cast_chosen(argument, element, values, second);
-    if (chosen.unsafeToTensorImpl() == element.unsafeToTensorImpl()) continue;
-    list.set(i, chosen);
-    changed = true;
-  }
-  return changed ? c10::IValue(std::move(list)) : value;
+  return with_elements(value, [&](const c10::IValue& element) {
+    return cast_chosen(argument, element, values, second);
+  });
 }
 
 // Labels and indices in Long and masks in Bool; then labels as values, and integers among numbers
