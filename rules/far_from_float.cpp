@@ -611,8 +611,9 @@ std::string lost_text(const RunIndex& index, const InexactValue& inexact) {
 }
 
 // What a layer of the model is given, or a product inside of one, by a line of the user's own that
-// rounded numbers of which no weight has made any: time steps, positions, decays. Behind it 16 bits
-// are of no use to anybody.
+// rounded numbers of which no weight has made any: time steps, positions, decays; or by a product
+// of these in a region of autocast, wherever that stands. Behind it 16 bits are of no use to
+// anybody.
 bool is_of_features(const RunIndex& index, const OpCall& call) {
   const Arrival arrival = call.inexact->arrival;
   const OpCall* layer = index.run().call(call.inexact->arrived_at);
@@ -621,10 +622,11 @@ bool is_of_features(const RunIndex& index, const OpCall& call) {
   if (rounded == nullptr) {
     rounded = rounded_by(index, call).op;
     if (rounded == nullptr || !is_lowered_by_autocast(*rounded)) return false;
-  } else if (!index.has(*rounded, ops::kCast | ops::kFactory) || rounded->autocast.is_wrapper) {
+  } else if (!index.has(*rounded, ops::kCast | ops::kFactory) || rounded->autocast.is_wrapper ||
+             !is_users_own(rounded->site)) {
     return false;
   }
-  if (!is_users_own(rounded->site) || rounded->site.phase == Phase::kBackward) return false;
+  if (rounded->site.phase == Phase::kBackward) return false;
   const std::vector<const OpCall*> makers = index.with_makers(*rounded);
   if (makers.size() > kMaxFollowed ||
       std::any_of(makers.begin(), makers.end(), [&](auto* made) { return reads_weight(*made); }))
