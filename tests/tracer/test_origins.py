@@ -52,6 +52,8 @@ class Origins(TracedTest):
     def test_parameters(self):
         for name, line, op in (("step half", "half", "aten::_to_copy"),
                                ("step to", "to", "aten::_to_copy"),
+                               ("step handed", "handed", "aten::_to_copy"),
+                               ("step asking", "own to", "aten::_to_copy"),
                                ("step made", "made", "aten::empty"),
                                ("step data", "data", "aten::_to_copy"),
                                ("step copied", "copied", "aten::empty"),

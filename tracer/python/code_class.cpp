@@ -81,6 +81,15 @@ bool is_module_call(string_view file, string_view name, const Object* caller) {
   return caller == nullptr || name_in(code_name(caller), buffer) != "_wrapped_call_impl";
 }
 
+// def to(self, *args, **kwargs), as models and pipelines have it around nn.Module's: who calls it
+// asks for the dtype, also where the library lies beside the program.
+bool hands_on_cast(const Object* code, string_view name) {
+  constexpr int32_t kTakesAll = 0x04 | 0x08;  // CO_VARARGS, CO_VARKEYWORDS
+  const bool takes_all = (load<int32_t>(code, layout.code_flags) & kTakesAll) == kTakesAll;
+  return takes_all && (name == "to" || name == "half" || name == "float" || name == "bfloat16" ||
+                       name == "double");
+}
+
 CodeClass look_at(const Object* code, const Object* caller) {
   if (!is_exactly(code, api.PyCode_Type)) return static_cast<CodeClass>(CodeKind::kNone);
   char path[4096];
@@ -88,7 +97,8 @@ CodeClass look_at(const Object* code, const Object* caller) {
   const string_view file(path, length < 0 ? 0 : static_cast<size_t>(length));
   char buffer[256];
   const string_view name = name_in(code_name(code), buffer);
-  const CodeKind kind = kind_of_file(file, name);
+  CodeKind kind = kind_of_file(file, name);
+  if (kind == CodeKind::kUser && hands_on_cast(code, name)) kind = CodeKind::kLibrary;
   if (kind != CodeKind::kTorch || !is_module_call(file, name, caller))
     return static_cast<CodeClass>(kind);
   const size_t slot = slot_of_first(code);

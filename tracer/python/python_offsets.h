@@ -38,6 +38,7 @@ struct Layout {
   // PyCodeObject
   uint16_t code_filename;
   uint16_t code_name;
+  uint16_t code_flags;
   uint16_t code_nlocals;  // these three up to 3.10
   uint16_t code_varnames;
   uint16_t code_cellvars;
@@ -68,6 +69,7 @@ constexpr Layout frame_objects(uint8_t minor, uint16_t lasti, uint16_t localsplu
   l.frame_locals = 56;
   l.frame_instr = lasti;
   l.frame_localsplus = localsplus;
+  l.code_flags = 36;
   l.code_nlocals = 28;
   l.code_varnames = 72;
   l.code_cellvars = 88;
@@ -96,6 +98,7 @@ constexpr Layout layout311() {
   l.frame_localsplus = 72;
   l.object_frame = 24;
   l.object_embedded = 48;
+  l.code_flags = 48;
   l.code_filename = 112;
   l.code_name = 120;
   l.code_instructions = 184;

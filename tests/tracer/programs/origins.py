@@ -49,6 +49,26 @@ to = nn.Linear(4, 4)
 to.to(torch.bfloat16)  # <- to
 trained(to).step()  # <- step to
 
+
+
+class HandsOn(nn.Linear):
+    def to(self, *args, **kwargs):
+        return super().to(*args, **kwargs)
+
+
+class Asks(nn.Linear):
+    def to(self, dtype, **kwargs):
+        return super().to(dtype, **kwargs)  # <- own to
+
+
+handed = HandsOn(4, 4)
+handed.to(torch.bfloat16)  # <- handed
+trained(handed).step()  # <- step handed
+
+asking = Asks(4, 4)
+asking.to(torch.bfloat16)
+trained(asking).step()  # <- step asking
+
 made = nn.Linear(4, 4, dtype=torch.float16)  # <- made
 trained(made).step()  # <- step made
 
