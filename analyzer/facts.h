@@ -206,6 +206,7 @@ enum class BranchFault : uint8_t {
   kHalfAlone,  // what is Half becomes Float, and BFloat16 stays as it is
   kDead,       // a branch above has asked for the same dtype
   kTypeTrait,  // is_same<T, float>: every other T has the one other dtype
+  kTold,       // a library is told another dtype, or the branch of one names another
 };
 struct DtypeBranch {
   Place place;

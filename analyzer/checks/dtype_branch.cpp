@@ -1,10 +1,11 @@
 // Finds: in a chain of questions for a dtype, a switch over it, or behind a lone question that
 // returns, a last branch that takes whatever the others leave as one dtype; a branch that is the
-// same as that of another dtype, with its type; one whose dtype a branch above has taken; and a
-// dtype to compute in that is chosen for Half and not for BFloat16.
-// Misses: chains over an integer or an enum of the project's own. Silent on purpose: branches that
-// take a typed pointer, which refuses another dtype; tensors whose dtypes a check above narrowed to
-// those that have a branch.
+// same as that of another dtype, with its type; one whose dtype a branch above has taken; a dtype
+// to compute in that is chosen for Half and not for BFloat16; a library that is told another dtype
+// than a pointer's; a branch that names another dtype of its size, and never its own. Misses:
+// handles that a project's own class wraps, chains over an integer. Silent on purpose: branches
+// that take a typed pointer, which refuses another dtype; tensors whose dtypes a check above
+// narrowed to those that have a branch.
 #include <fmt/format.h>
 
 #include "analyzer/check.h"
@@ -59,6 +60,16 @@ static void check(const SourceFacts& facts, CheckFindings& out) {
               fmt::format("every {} other than {} is treated as {}", name,
                           (kAnyDtype - branch.dtypes).to_string(), served))
           .fix = "Take the dtype of the type: c10::CppTypeToScalarType<T>::value.";
+      continue;
+    }
+    if (branch.fault == BranchFault::kTold) {
+      Finding& finding = out.add(
+          dtype_branch, branch.callers == Callers::kBound ? Severity::kError : Severity::kWarning,
+          branch.place, branch.function,
+          fmt::format("{} is {} here, and is called {}", name, dtypes_text(branch.dtypes),
+                      dtypes_text(branch.served)));
+      finding.why = "It is read as what it is called: the numbers are garbage without a message.";
+      finding.fix = fmt::format("Name {}.", dtypes_text(branch.dtypes));
       continue;
     }
     const std::string left = left_over_text(branch.dtypes);

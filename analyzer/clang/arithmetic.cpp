@@ -333,8 +333,7 @@ class Arithmetic : public Visitor {
     add_sum(product->getBeginLoc(), product, low_precision(product->getType()), SumKind::kProduct);
   }
 
-  // cublasHgemm(…), cublasGemmEx(…, CUBLAS_COMPUTE_16F, algorithm), and a pointer of one dtype
-  // beside the name of another: cublasSgemmEx(…, (const void*)a, CUDA_R_16F, …).
+  // cublasHgemm(…), cublasGemmEx(…, CUBLAS_COMPUTE_16F, algorithm)
   void look_at_library(const CallExpr* call, llvm::StringRef name) {
     const unsigned count = call->getNumArgs();
     if (name.starts_with("cublasHgemm"))
@@ -342,13 +341,6 @@ class Arithmetic : public Visitor {
     if (name.starts_with("cublasGemm") && name.contains("Ex") && count > 2) {
       const DtypeSet told = dtype_told(call->getArg(count - 2));
       if (!told.empty()) add_sum(call->getBeginLoc(), call->getCallee(), told, SumKind::kLoop);
-    }
-    for (unsigned i = 0; i + 1 < count; ++i) {
-      const DtypeSet told = dtype_told(call->getArg(i + 1));
-      const Expr* given = told.empty() ? nullptr : call->getArg(i)->IgnoreParenCasts();
-      if (given == nullptr || !given->getType()->isPointerType()) continue;
-      const DtypeSet from = low_precision(given->getType()->getPointeeType());
-      if (from.single() && from != told) add_treated(given, from, told);
     }
   }
 

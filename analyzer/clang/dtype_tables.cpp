@@ -10,36 +10,12 @@
 #include "analyzer/clang/functions.h"
 #include "analyzer/clang/visitor.h"
 #include "core/dtype_names.h"
-#include "core/precision_words.h"
 
 namespace dtypecheck::analyzer {
 
 using namespace clang;
 
 namespace {
-
-// The dtype of which a name tells kind and size at its end: ncclBfloat16, DType::kFP32, "uint8".
-// What is called int, long or float has other sizes elsewhere.
-std::optional<Dtype> dtype_of_name(llvm::StringRef name) {
-  const std::string lower = name.lower();
-  llvm::StringRef whole = lower;
-  whole.consume_back("_t");
-  std::optional<Dtype> found;
-  size_t longest = 0;  // uint8, and not int8
-  const auto try_word = [&](llvm::StringRef word, Dtype dtype) {
-    if (word.size() <= longest || !whole.ends_with(word)) return;
-    longest = word.size();
-    found = dtype;
-  };
-  for (const DtypeNames& names : kDtypeNames) try_word(names.torch, names.dtype);
-  for (const PrecisionWord& one : kPrecisionWords) {
-    const bool has_size = llvm::isAlpha(one.word.front()) && one.word != "float";
-    if (one.use == PrecisionUse::kAny && has_size)
-      try_word({one.word.data(), one.word.size()}, one.dtype);
-  }
-  try_word("double", Dtype::kDouble);
-  return found;
-}
 
 struct Named {
   std::string name;
@@ -54,12 +30,12 @@ std::optional<Named> named_in(const Expr* expr) {
     if (const auto* text = dyn_cast<StringLiteral>(one); text != nullptr && text->isOrdinary()) {
       llvm::StringRef word = text->getString();
       word.consume_front("torch.");
-      const auto dtype = llvm::all_of(word, llvm::isAlnum) ? dtype_of_name(word) : std::nullopt;
+      const bool is_word =
+          llvm::all_of(word.substr(word.starts_with("fp8_") ? 4 : 0), llvm::isAlnum);
+      const auto dtype = is_word ? dtype_of_name(word, true) : std::nullopt;
       if (dtype) found = {text->getString().str(), *dtype, true};
-    } else if (const auto* reference = dyn_cast<DeclRefExpr>(one)) {
-      const auto* constant = dyn_cast<EnumConstantDecl>(reference->getDecl());
-      const auto dtype = constant == nullptr ? std::nullopt : dtype_of_name(constant->getName());
-      if (dtype && !holds_dtype(constant->getType())) found = {constant->getName().str(), *dtype};
+    } else if (const auto dtype = told_dtype(one)) {
+      found = {name_of(cast<DeclRefExpr>(one)->getDecl()->getDeclName()).str(), *dtype};
     }
   });
   return found;
@@ -70,9 +46,11 @@ std::optional<Dtype> constant_in(const Expr* expr, const ASTContext& context) {
 }
 
 // A text is the dtype that it says. An enumerator of another library may stand for what that one
-// lacks, as a wider or a shorter type, or bytes for a Bool; one of the same size is a slip.
+// lacks, as a wider or a shorter type, or bytes for a Bool or eight bits; one of the same size is a
+// slip.
 bool contradicts(Dtype dtype, const Named& named) {
-  if (dtype == named.dtype || dtype == Dtype::kBool) return false;
+  if (without_fnuz(dtype) == without_fnuz(named.dtype) || dtype == Dtype::kBool) return false;
+  if (kFloat8.contains(named.dtype) && !kFloat8.contains(dtype)) return false;
   const DtypeNames* one = names_of(dtype);
   const DtypeNames* other = names_of(named.dtype);
   const auto is_plain = [](const DtypeNames* names) {
@@ -109,8 +87,10 @@ class Tables : public Visitor {
     } else if (const auto* choice = dyn_cast<ConditionalOperator>(stmt)) {
       compared(choice->getCond(), choice->getTrueExpr());
       by_trait(choice);
+      way(choice->getCond(), choice->getTrueExpr());
     } else if (const auto* branch = dyn_cast<IfStmt>(stmt)) {
       if (const Expr* value = value_of(branch->getThen())) compared(branch->getCond(), value);
+      way(branch->getCond(), branch->getThen());
     }
     return true;
   }
@@ -207,26 +187,144 @@ class Tables : public Visitor {
     return true;
   }
 
+  // The dtypes of sixteen or of eight bits that a condition asks for: x.dtype() == at::kBFloat16,
+  // cache == "fp8_e5m2", std::is_same_v<T, __half>.
+  struct Asked {
+    DtypeSet dtypes;
+    std::string of;
+    bool by_constant = false;
+  };
+  Asked asked(const Expr* condition) const {
+    if (condition == nullptr) return {};
+    condition = condition->IgnoreParenImpCasts();
+    if (const auto* op = dyn_cast<BinaryOperator>(condition); op != nullptr && op->isLogicalOp()) {
+      Asked both = asked(op->getLHS());
+      const Asked other = asked(op->getRHS());
+      if (both.of.empty()) both.of = other.of;
+      both.dtypes |= other.dtypes;
+      both.by_constant |= other.by_constant;
+      return both;
+    }
+    const Expr* of = nullptr;
+    if (const auto dtype = equals_constant(condition, context_, of)) {
+      const auto member = member_call(stripped(of));
+      return {without_fnuz(*dtype), text_of(member ? member->base : of, context_), true};
+    }
+    const auto* op = dyn_cast<BinaryOperator>(condition);
+    const auto* call = dyn_cast<CXXOperatorCallExpr>(condition);
+    const bool is_equal = (op != nullptr && op->getOpcode() == BO_EQ) ||
+                          (call != nullptr && call->getOperator() == OO_EqualEqual);
+    if (is_equal) {
+      const Expr* left = op != nullptr ? op->getLHS() : call->getArg(0);
+      const Expr* right = op != nullptr ? op->getRHS() : call->getArg(1);
+      const auto named = named_in(right);
+      const auto other = named ? named : named_in(left);
+      if (!other) return {};
+      return {without_fnuz(other->dtype), text_of(named ? left : right, context_)};
+    }
+    const auto types = compared_types(condition);
+    if (types.size() != 2) return {};
+    return {element_dtypes(types[1]), types[0].getAsString(context_.getPrintingPolicy())};
+  }
+
+  // T and __half of std::is_same_v<T, __half> and std::is_same<T, __half>::value.
+  static std::vector<QualType> compared_types(const Expr* condition) {
+    std::vector<QualType> types;
+    const auto take = [&](llvm::StringRef name, auto arguments, auto argument_of) {
+      if (!name.starts_with("is_same")) return;
+      for (const auto& one : arguments) {
+        const TemplateArgument& argument = argument_of(one);
+        if (argument.getKind() == TemplateArgument::Type) types.push_back(argument.getAsType());
+      }
+    };
+    const auto of_location = [](const TemplateArgumentLoc& one) { return one.getArgument(); };
+    condition = condition->IgnoreParenImpCasts();
+    if (const auto* value = dyn_cast<DeclRefExpr>(condition)) {
+      take(value->getDecl()->getName(), value->template_arguments(), of_location);
+    } else if (const auto* value = dyn_cast<UnresolvedLookupExpr>(condition)) {
+      take(name_of(value->getName()), value->template_arguments(), of_location);
+    } else if (const auto* value = dyn_cast<DependentScopeDeclRefExpr>(condition)) {
+      const Type* of = value->getQualifier() ? value->getQualifier()->getAsType() : nullptr;
+      const auto* same = of == nullptr ? nullptr : of->getAs<TemplateSpecializationType>();
+      const TemplateDecl* named =
+          same == nullptr ? nullptr : same->getTemplateName().getAsTemplateDecl();
+      if (named != nullptr)
+        take(named->getName(), same->template_arguments(), [](const auto& one) { return one; });
+    }
+    return types;
+  }
+
+  // if (x.scalar_type() == at::kBFloat16) run(x.data_ptr(), CUDA_R_16F): of what is as large, the
+  // way of one names another, and never its own.
+  void way(const Expr* condition, const Stmt* stmt) {
+    const Asked question = asked(condition);
+    constexpr DtypeSet kSmall = DtypeSet(Dtype::kFloat8_e4m3fn) | Dtype::kFloat8_e5m2;
+    for (const DtypeSet alike : {kLowPrecision, kSmall}) {
+      if ((question.dtypes & alike).single()) look_at_way(stmt, question, alike);
+    }
+  }
+
+  void look_at_way(const Stmt* stmt, const Asked& question, DtypeSet alike) {
+    Names names;
+    names_of(stmt, question, alike, names);
+    const DtypeSet own = question.dtypes & alike;
+    const auto is_own = [&](const auto& one) { return own.contains(one.first); };
+    if (names.empty() || llvm::any_of(names, is_own)) return;
+    const Place place = place_of(context_, names.front().second->getExprLoc());
+    if (place.line == 0 || !told_.insert(place).second) return;
+    TensorFact fact;
+    fact.name = question.of;
+    facts_.branches.push_back({place, function_, Callers::kUnseen, std::move(fact), own,
+                               names.front().first, BranchFault::kTold});
+  }
+
+  // What a way names of these dtypes, and where. A question inside has ways of its own.
+  using Names = std::vector<std::pair<Dtype, const Expr*>>;
+  void names_of(const Stmt* stmt, const Asked& question, DtypeSet alike, Names& names) {
+    if (stmt == nullptr) return;
+    const auto* choice = dyn_cast<ConditionalOperator>(stmt);
+    if (choice != nullptr && asked(choice->getCond()).dtypes.intersects(alike)) return;
+    if (const auto* branch = dyn_cast<IfStmt>(stmt)) {
+      if (asked(branch->getCond()).dtypes.intersects(alike)) return;
+      for (const Stmt* inner : {branch->getThen(), branch->getElse()})
+        look_at_way(inner, question, alike);
+      return;
+    }
+    const auto* expr = dyn_cast<Expr>(stmt);
+    const auto add = [&](DtypeSet dtype) {
+      if (dtype.within(alike)) names.emplace_back(*dtype.single(), expr);
+    };
+    const auto add_name = [&](const Expr* one) {
+      const auto dtype = one == nullptr ? std::nullopt : told_dtype(one->IgnoreParenImpCasts());
+      if (dtype) add(without_fnuz(*dtype));
+    };
+    add_name(expr);
+    llvm::ArrayRef<TemplateArgumentLoc> given;
+    if (const auto* reference = dyn_cast<DeclRefExpr>(stmt))
+      given = reference->template_arguments();
+    else if (const auto member = expr == nullptr ? std::nullopt : member_call(expr))
+      given = member->types;
+    for (const TemplateArgumentLoc& one : given) {
+      const TemplateArgument& argument = one.getArgument();
+      if (argument.getKind() == TemplateArgument::Expression) add_name(argument.getAsExpr());
+      if (argument.getKind() == TemplateArgument::Type && !question.by_constant)
+        add(element_dtypes(argument.getAsType()));
+    }
+    for (const Stmt* child : stmt->children()) names_of(child, question, alike, names);
+  }
+
   // std::is_same<T, float>::value ? at::kFloat : at::kBFloat16
   void by_trait(const ConditionalOperator* choice) {
     const auto yes = constant_in(choice->getTrueExpr(), context_);
     const auto no = constant_in(choice->getFalseExpr(), context_);
-    const auto* trait =
-        dyn_cast<DependentScopeDeclRefExpr>(choice->getCond()->IgnoreParenImpCasts());
-    if (!yes || !no || trait == nullptr || trait->getQualifier() == nullptr) return;
-    const Type* of = trait->getQualifier()->getAsType();
-    const auto* same = of == nullptr ? nullptr : of->getAs<TemplateSpecializationType>();
-    if (same == nullptr || same->template_arguments().size() != 2) return;
-    const TemplateDecl* named = same->getTemplateName().getAsTemplateDecl();
-    if (named == nullptr || named->getName() != "is_same") return;
-    const QualType asked = same->template_arguments()[0].getAsType();
-    if (element_dtypes(same->template_arguments()[1].getAsType()) != DtypeSet(*yes)) return;
+    const auto types = compared_types(choice->getCond());
+    if (!yes || !no || types.size() != 2 || element_dtypes(types[1]) != DtypeSet(*yes)) return;
     const Place place = place_of(context_, choice->getBeginLoc());
     if (place.line == 0) return;
     DtypeBranch branch;
     branch.place = place;
     branch.function = function_;
-    branch.tensor.name = asked.getAsString(context_.getPrintingPolicy());
+    branch.tensor.name = types[0].getAsString(context_.getPrintingPolicy());
     branch.dtypes = kAnyDtype - DtypeSet(*yes);
     branch.served = *no;
     branch.fault = BranchFault::kTypeTrait;
@@ -268,6 +366,7 @@ class Tables : public Visitor {
   SourceFacts& facts_;
   std::set<const IfStmt*> else_ifs_;  // of a chain that was looked at
   std::set<Place> seen_;              // tables: a list has two forms
+  std::set<Place> told_;              // of what a way calls so
 };
 
 }  // namespace

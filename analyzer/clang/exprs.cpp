@@ -3,8 +3,13 @@
 #include <clang/AST/DeclTemplate.h>
 #include <clang/Basic/SourceManager.h>
 #include <clang/Lex/Lexer.h>
+#include <llvm/ADT/StringExtras.h>
 
+#include <algorithm>
 #include <cmath>
+
+#include "core/dtype_names.h"
+#include "core/precision_words.h"
 
 namespace dtypecheck::analyzer {
 
@@ -288,6 +293,55 @@ DtypeSet default_dtype_of(const CallExpr* call, const ASTContext& context) {
     });
   }
   return dtypes.single() ? dtypes : DtypeSet();
+}
+
+std::optional<Dtype> dtype_of_name(llvm::StringRef name, bool is_text) {
+  std::string whole = name.lower();
+  if (llvm::StringRef(whole).contains("compute") || llvm::StringRef(whole).contains("_c_"))
+    return std::nullopt;
+  if (llvm::StringRef(whole).ends_with("_t")) whole.resize(whole.size() - 2);
+  // CUDA_R_16BF, whose letters stand behind the number.
+  const size_t letters = llvm::StringRef(whole).rtrim("bf").size();
+  const size_t digits = llvm::StringRef(whole).take_front(letters).rtrim("0123456789").size();
+  if (digits < letters && letters < whole.size())
+    std::rotate(whole.begin() + digits, whole.begin() + letters, whole.end());
+  std::optional<Dtype> found;
+  size_t longest = 0;  // uint8, and not int8
+  const auto try_word = [&](llvm::StringRef word, Dtype dtype) {
+    if (word.size() <= longest || !llvm::StringRef(whole).ends_with(word)) return;
+    longest = word.size();
+    found = dtype;
+  };
+  for (const DtypeNames& names : kDtypeNames) try_word(names.torch, names.dtype);
+  for (const PrecisionWord& one : kPrecisionWords) {
+    const bool has_size = llvm::isAlpha(one.word.front()) && !(is_text && one.word == "float");
+    if (one.use == PrecisionUse::kAny && has_size)
+      try_word({one.word.data(), one.word.size()}, one.dtype);
+  }
+  try_word("double", Dtype::kDouble);
+  try_word("f64", Dtype::kDouble);
+  try_word("e4m3", Dtype::kFloat8_e4m3fn);
+  try_word("e5m2", Dtype::kFloat8_e5m2);
+  return found;
+}
+
+std::optional<Dtype> told_dtype(const Expr* expr) {
+  const auto* reference = dyn_cast<DeclRefExpr>(expr);
+  if (reference == nullptr || holds_dtype(expr->getType())) return std::nullopt;
+  const ValueDecl* named = reference->getDecl();
+  const CXXRecordDecl* record = record_of(named->getType());
+  const bool stands_in = record != nullptr && record->getIdentifier() && record->getName() == "Any";
+  const bool is_constant = isa<EnumConstantDecl>(named) || (stands_in && isa<VarDecl>(named));
+  return is_constant ? dtype_of_name(name_of(named->getDeclName()), false) : std::nullopt;
+}
+
+DtypeSet without_fnuz(DtypeSet dtypes) {
+  const auto add = [&](Dtype fnuz, Dtype plain) {
+    if (dtypes.contains(fnuz)) dtypes = (dtypes - DtypeSet(fnuz)) | plain;
+  };
+  add(Dtype::kFloat8_e4m3fnuz, Dtype::kFloat8_e4m3fn);
+  add(Dtype::kFloat8_e5m2fnuz, Dtype::kFloat8_e5m2);
+  return dtypes;
 }
 
 std::optional<double> number_of(const Expr* expr, const ASTContext& context) {

@@ -73,6 +73,14 @@ void for_each_expr(const clang::Stmt* stmt, const Look& look) {
 // The name of a free function that is called; "" for anything else.
 llvm::StringRef called_name(const clang::CallExpr* call);
 
+// The dtype of which a name tells kind and size at its end: ncclBfloat16, DType::kFP32, CUDA_R_16F,
+// "uint8". What is called int or long has other sizes elsewhere, and "float" as a text.
+std::optional<Dtype> dtype_of_name(llvm::StringRef name, bool is_text);
+// The same of an enumerator of another library, or of what stands in for one.
+std::optional<Dtype> told_dtype(const clang::Expr* expr);
+// E4M3 and E5M2 are called so whether they have infinities or not.
+DtypeSet without_fnuz(DtypeSet dtypes);
+
 // The value of a constant of type ScalarType.
 std::optional<Dtype> dtype_constant(const clang::Expr* expr, const clang::ASTContext& context);
 

@@ -21,6 +21,6 @@ void in_float(cublasHandle_t handle, const __half* a, const __half* b, __half* c
 void other_name(cublasHandle_t handle, const __nv_bfloat16* a, const __nv_bfloat16* b, __nv_bfloat16* c, int n) {
   const float one = 1, none = 0;
   cublasSgemmEx(handle, CUBLAS_OP_N, CUBLAS_OP_N, n, n, n, &one, (const void*)a, CUDA_R_16F, n, b, CUDA_R_16BF,
-                // EXPECT warning: a is BFloat16 here, and is treated as Half [dtype-branch]
+                // EXPECT warning: a is BFloat16 here, and is called Half [dtype-branch]
                 n, &none, c, CUDA_R_16BF, n);
 }
