@@ -123,12 +123,17 @@ class Tables : public Visitor {
     if (is_new) facts_.tables.push_back(std::move(table));
   }
 
-  static bool is_name(const Expr* value) {
+  // What nothing declares is stood in for by what converts to anything.
+  static const Expr* unconverted(const Expr* value) {
     value = stripped(value);
-    // What nothing declares is stood in for by a variable that converts to anything.
     const auto* converted = dyn_cast<CXXMemberCallExpr>(value);
-    if (converted != nullptr && isa_and_nonnull<CXXConversionDecl>(converted->getMethodDecl()))
-      value = stripped(converted->getImplicitObjectArgument());
+    const bool is_one =
+        converted != nullptr && isa_and_nonnull<CXXConversionDecl>(converted->getMethodDecl());
+    return is_one ? stripped(converted->getImplicitObjectArgument()) : value;
+  }
+
+  static bool is_name(const Expr* value) {
+    value = unconverted(value);
     if (const auto* reference = dyn_cast<DeclRefExpr>(value)) {
       const auto* variable = dyn_cast<VarDecl>(reference->getDecl());
       return isa<EnumConstantDecl>(reference->getDecl()) ||
@@ -196,7 +201,7 @@ class Tables : public Visitor {
   };
   Asked asked(const Expr* condition) const {
     if (condition == nullptr) return {};
-    condition = condition->IgnoreParenImpCasts();
+    condition = unconverted(condition);
     if (const auto* op = dyn_cast<BinaryOperator>(condition); op != nullptr && op->isLogicalOp()) {
       Asked both = asked(op->getLHS());
       const Asked other = asked(op->getRHS());
@@ -309,6 +314,17 @@ class Tables : public Visitor {
       if (argument.getKind() == TemplateArgument::Expression) add_name(argument.getAsExpr());
       if (argument.getKind() == TemplateArgument::Type && !question.by_constant)
         add(element_dtypes(argument.getAsType()));
+    }
+    // kernel<at::Half, Cache::kFp8E4M3>(x): an object, as SYCL's kernels are.
+    const auto* made =
+        expr == nullptr ||
+                !isa<CXXTemporaryObjectExpr, CXXUnresolvedConstructExpr, ExplicitCastExpr>(expr)
+            ? nullptr
+            : expr->getType()->getAs<TemplateSpecializationType>();
+    if (made != nullptr) {
+      for (const TemplateArgument& one : made->template_arguments()) {
+        if (one.getKind() == TemplateArgument::Expression) add_name(one.getAsExpr());
+      }
     }
     for (const Stmt* child : stmt->children()) names_of(child, question, alike, names);
   }

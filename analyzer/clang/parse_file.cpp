@@ -437,13 +437,15 @@ SourceFacts parse_file(const std::string& file, const std::vector<std::string>& 
   std::string pch = given_pch;
   Undeclared undeclared;
   SourceFacts facts = parse_first(file, arguments, pch, waits, undeclared, joined);
-  // An error may also have hidden a constructor, or what calls a model, which is no loss by itself;
-  // with LibTorch's own headers a further parse costs too much for that.
-  const bool is_worth_it =
-      !facts.lost.empty() || (facts.error_count > 0 && has_bundled_torch(arguments));
+  // An error may also have hidden a constructor, or what calls a model, which is no loss by itself
+  // and worth one round; with LibTorch's own headers that costs too much.
+  bool is_worth_it = !facts.lost.empty() || (facts.error_count > 0 && has_bundled_torch(arguments));
+  uint64_t errors = facts.error_count;
   for (int round = 0; round < kMaxRounds && is_worth_it && undeclared.has_more(); ++round) {
     SourceFacts next = parse_once(file, arguments, pch, undeclared, undeclared.header(), joined);
     if (!next.parsed || next.lost.size() > facts.lost.size()) continue;
+    is_worth_it = !next.lost.empty() && (round == 0 || next.error_count < errors);
+    errors = next.error_count;
     // What the file lacks is reported as it is.
     next.error_count = facts.error_count;
     next.problems = facts.problems;

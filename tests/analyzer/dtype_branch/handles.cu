@@ -73,6 +73,28 @@ void of_cache(at::Tensor x, const std::string& kv_cache_dtype) {
   }
 }
 
+template <class T, Cache cache>
+struct Kernel {
+  Kernel(void* x, float scale);
+};
+template <class K>
+void submit(K kernel);
+
+void of_kernel(at::Tensor x, const std::string& kv_cache_dtype) {
+  if (kv_cache_dtype == "fp8_e5m2") submit(Kernel<float, Cache::kFp8E5M2>(nullptr, 1));
+  if (kv_cache_dtype == "fp8_e4m3") submit(Kernel<float, Cache::kFp8E5M2>(nullptr, 1));
+  // EXPECT warning: kv_cache_dtype is Float8_e4m3fn here, and is called Float8_e5m2 [dtype-branch]
+}
+
+void of_their_name(at::Tensor x, theirs::data_type type) {
+  if (theirs::data_type::bf16 == type) {
+    theirs::run<at::BFloat16>(x);
+  } else if (theirs::data_type::f16 == type) {
+    theirs::run<at::BFloat16>(x);
+    // EXPECT warning: type is Half here, and is called BFloat16 [dtype-branch]
+  }
+}
+
 void of_way(at::Tensor x, at::Tensor y) {
   if (x.scalar_type() == at::kBFloat16) {
     tell(x, CUDA_R_16F);
