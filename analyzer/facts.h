@@ -219,20 +219,17 @@ struct DtypeBranch {
 };
 DTYPECHECK_MEMBERS(DtypeBranch, place, function, callers, tensor, dtypes, served, fault)
 
-// A sum or product that goes round a loop in Half or BFloat16, or that threads add to; the product
-// that is rounded to them before a loop adds it to a Float; or an op that sums up, a loss, or the
-// begin of backward(), of a tensor that was wider before a cast.
-enum class SumKind : uint8_t { kLoop, kAtomic, kProduct, kOp };
+// A sum or product that goes round a loop in Half or BFloat16, or that threads add to; or the
+// product that is rounded to them before a loop adds it to a Float.
+enum class SumKind : uint8_t { kLoop, kAtomic, kProduct };
 struct LowPrecisionSum {
   Place place;
   std::string function;
   std::string name;
   DtypeSet dtypes;
   SumKind kind = SumKind::kLoop;
-  std::string op;
-  Place cast;
 };
-DTYPECHECK_MEMBERS(LowPrecisionSum, place, function, name, dtypes, kind, op, cast)
+DTYPECHECK_MEMBERS(LowPrecisionSum, place, function, name, dtypes, kind)
 
 // A call of a LibTorch op on tensors whose dtypes are all known, as op_call.h has them of a run.
 struct SourceOperand {
@@ -343,8 +340,11 @@ struct CutNumbers {
   DtypeSet dtype;           // of the tensor
   bool is_default = false;  // since the call names none
   CutBy by = CutBy::kTensor;
-  std::string met;  // the op that computes with a cast in floating point; what is written to
+  std::string met;  // the op that a cast matters to, as it computes in floating point, sums up, is
+                    // a loss or begins backward(); what is written to
   Place used;       // by that op
+
+  bool is_of_sum() const { return by == CutBy::kCast && dtype.within(kLowPrecision); }
 };
 DTYPECHECK_MEMBERS(CutNumbers, place, function, text, element, dtype, is_default, by, met, used)
 

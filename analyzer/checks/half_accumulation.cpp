@@ -11,20 +11,22 @@
 namespace dtypecheck::analyzer {
 
 static void check(const SourceFacts& facts, CheckFindings& out) {
+  for (const CutNumbers& numbers : facts.cut_numbers) {
+    if (!numbers.is_of_sum()) continue;
+    const std::string dtype = numbers.dtype.to_string();
+    Finding& finding =
+        out.add(half_accumulation, Severity::kWarning, numbers.used, numbers.function,
+                fmt::format("{} is given {} in {}, which was wider before", numbers.met,
+                            numbers.text, dtype));
+    if (numbers.place.line != numbers.used.line)
+      add_place(finding, numbers.place, fmt::format("it is cast to {}", dtype));
+    finding.fix = numbers.met == "backward"
+                      ? "Leave the cast out."
+                      : fmt::format("Leave the cast out, or put it behind {}.", numbers.met);
+  }
   for (const LowPrecisionSum& sum : facts.sums) {
     const std::string dtypes = dtypes_text(sum.dtypes);
     const bool is_atomic = sum.kind == SumKind::kAtomic;
-    if (sum.kind == SumKind::kOp) {
-      Finding& finding = out.add(
-          half_accumulation, Severity::kWarning, sum.place, sum.function,
-          fmt::format("{} is given {} in {}, which was wider before", sum.op, sum.name, dtypes));
-      if (sum.cast.line != sum.place.line)
-        add_place(finding, sum.cast, fmt::format("it is cast to {}", dtypes));
-      finding.fix = sum.op == "backward"
-                        ? "Leave the cast out."
-                        : fmt::format("Leave the cast out, or put it behind {}.", sum.op);
-      continue;
-    }
     out.add(half_accumulation, is_atomic ? Severity::kNote : Severity::kWarning, sum.place,
             sum.function,
             is_atomic ? fmt::format("{} is added to atomically in {}", sum.name, dtypes)

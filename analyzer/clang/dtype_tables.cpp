@@ -215,13 +215,7 @@ class Tables : public Visitor {
       const auto member = member_call(stripped(of));
       return {without_fnuz(*dtype), text_of(member ? member->base : of, context_), true};
     }
-    const auto* op = dyn_cast<BinaryOperator>(condition);
-    const auto* call = dyn_cast<CXXOperatorCallExpr>(condition);
-    const bool is_equal = (op != nullptr && op->getOpcode() == BO_EQ) ||
-                          (call != nullptr && call->getOperator() == OO_EqualEqual);
-    if (is_equal) {
-      const Expr* left = op != nullptr ? op->getLHS() : call->getArg(0);
-      const Expr* right = op != nullptr ? op->getRHS() : call->getArg(1);
+    if (const auto [left, right] = sides(condition); left != nullptr) {
       const auto named = named_in(right);
       const auto other = named ? named : named_in(left);
       if (!other) return {};
@@ -350,22 +344,26 @@ class Tables : public Visitor {
   // name == "half" gives a dtype; dtype == kHalf gives a name.
   void compared(const Expr* condition, const Expr* value) {
     if (condition == nullptr) return;  // if consteval
-    condition = condition->IgnoreParenImpCasts();
-    const Expr* sides[2] = {};
-    if (const auto* op = dyn_cast<BinaryOperator>(condition)) {
-      if (op->getOpcode() == BO_LOr) {
-        compared(op->getLHS(), value);
-        return compared(op->getRHS(), value);
-      }
-      if (op->getOpcode() != BO_EQ) return;
-      sides[0] = op->getLHS(), sides[1] = op->getRHS();
-    } else if (const auto* call = dyn_cast<CXXOperatorCallExpr>(condition)) {
-      if (call->getOperator() != OO_EqualEqual || call->getNumArgs() != 2) return;
-      sides[0] = call->getArg(0), sides[1] = call->getArg(1);
-    } else {
-      return;
+    const auto* either = dyn_cast<BinaryOperator>(condition->IgnoreParenImpCasts());
+    if (either != nullptr && either->getOpcode() == BO_LOr) {
+      compared(either->getLHS(), value);
+      return compared(either->getRHS(), value);
     }
-    for (const Expr* side : sides) pair(side, value);
+    const auto [left, right] = sides(condition);
+    if (left == nullptr) return;
+    pair(left, value);
+    pair(right, value);
+  }
+
+  // Of left == right; null: it is something else.
+  static std::pair<const Expr*, const Expr*> sides(const Expr* condition) {
+    condition = condition->IgnoreParenImpCasts();
+    if (const auto* op = dyn_cast<BinaryOperator>(condition); op && op->getOpcode() == BO_EQ)
+      return {op->getLHS(), op->getRHS()};
+    const auto* call = dyn_cast<CXXOperatorCallExpr>(condition);
+    const bool is_equal = call != nullptr && call->getOperator() == OO_EqualEqual;
+    if (is_equal && call->getNumArgs() == 2) return {call->getArg(0), call->getArg(1)};
+    return {};
   }
 
   void pair(const Expr* one, const Expr* other) {

@@ -703,13 +703,6 @@ int Dtypes::op_result(const CallExpr* call, size_t result) {
   return dtypes.empty() ? symbol : make(TensorSource::kOther, dtypes);
 }
 
-// Numbers without a fraction, in whatever dtype.
-static bool gives_whole(llvm::StringRef op) {
-  static const llvm::StringSet<> kOps = {"round",        "floor",     "ceil", "trunc",
-                                         "floor_divide", "bernoulli", "sign", "fix"};
-  return kOps.contains(op.rtrim('_'));
-}
-
 bool Dtypes::is_whole(int symbol) const {
   for (; symbol >= 0; symbol = made_.at(symbol).from) {
     const Made& made = made_.at(symbol);
@@ -738,7 +731,7 @@ std::optional<Dtypes::Narrowed> Dtypes::narrowed(int symbol) const {
 
 int Dtypes::answer(const CalledOp& called, size_t result) {
   const OpAnswer answer = answer_of(called.op, result);
-  const bool is_whole = gives_whole(called.op.op);
+  const bool is_whole = (op_facts(called.op.op) & ops::kWhole) != 0;
   if (answer.is_first) {
     const int first = called.symbols.empty() ? -1 : called.symbols.front();
     if (first < 0 || !is_whole || made_[first].is_whole) return first;

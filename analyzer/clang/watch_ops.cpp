@@ -143,10 +143,8 @@ class Ops : public Watcher {
       if (!narrowed) continue;
       const std::string& text = called.op.operands[i].text;
       const bool is_low = kLowPrecision.contains(narrowed->to);
-      if (is_low && sums && (is_loss || narrowed->is_cast_itself) && low_.insert(place).second)
-        facts_.sums.push_back(
-            {place, at_.function, text, narrowed->to, SumKind::kOp, name, narrowed->cast});
-      if (!is_low && computes && cut_.insert(narrowed->cast).second)
+      const bool matters = is_low ? sums && (is_loss || narrowed->is_cast_itself) : computes;
+      if (matters && cut_.insert(is_low ? place : narrowed->cast).second)
         facts_.cut_numbers.push_back({narrowed->cast, at_.function, text,
                                       dtype_name(narrowed->from), narrowed->to, false, CutBy::kCast,
                                       name, place});
@@ -254,7 +252,7 @@ class Ops : public Watcher {
   }
 
   std::set<std::pair<Place, std::string>> ops_;
-  std::set<Place> low_, cut_;
+  std::set<Place> cut_;
   std::map<Place, size_t> divisions_;
 };
 

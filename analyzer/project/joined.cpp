@@ -123,19 +123,6 @@ std::vector<Joined> sources_to_join(const std::vector<SourceFacts>& all, size_t 
   return joined;
 }
 
-// What no file saw by itself.
-template <typename Fact>
-static void take_new(std::vector<Fact> SourceFacts::* of_file, SourceFacts& found,
-                     std::vector<SourceFacts>& all, SourceFacts& facts) {
-  std::set<Place> known;
-  for (const SourceFacts& one : all) {
-    for (const Fact& fact : one.*of_file) known.insert(fact.place);
-  }
-  for (Fact& fact : found.*of_file) {
-    if (known.insert(fact.place).second) (facts.*of_file).push_back(std::move(fact));
-  }
-}
-
 void take_joined(std::vector<SourceFacts>& all, const Joined& join, SourceFacts found) {
   SourceFacts& facts = all[join.file];
   uint64_t errors = facts.error_count;
@@ -152,8 +139,13 @@ void take_joined(std::vector<SourceFacts>& all, const Joined& join, SourceFacts 
   // What stands in its headers is judged without them, too.
   std::erase_if(facts.ops, [&](const SourceOp& op) { return op.place.file == facts.file; });
   for (SourceOp& op : found.ops) facts.ops.push_back(std::move(op));
-  take_new(&SourceFacts::cut_numbers, found, all, facts);
-  take_new(&SourceFacts::sums, found, all, facts);
+  std::set<Place> known;  // what a file saw by itself
+  for (const SourceFacts& one : all) {
+    for (const CutNumbers& numbers : one.cut_numbers) known.insert(numbers.place);
+  }
+  for (CutNumbers& numbers : found.cut_numbers) {
+    if (known.insert(numbers.place).second) facts.cut_numbers.push_back(std::move(numbers));
+  }
 }
 
 }  // namespace dtypecheck::analyzer
