@@ -29,7 +29,7 @@ class Handles : public Watcher {
 
  private:
   using Arguments = llvm::ArrayRef<const Expr*>;
-  static constexpr int kMaxDepth = 6;  // memory({{n, c}, data_type::f32, tag}, engine)
+  static constexpr int kMaxDepth = 4;  // memory({{n, c}, data_type::f32, tag}, engine)
 
   // A variable or a field that holds what a library is told, or a handle: of, &of, of.get().
   static const ValueDecl* named(const Expr* expr) {
@@ -73,8 +73,9 @@ class Handles : public Watcher {
       parts = {call->getArgs(), call->getNumArgs()};
     DtypeSet all;
     for (const Expr* part : parts) {
-      if (!told_by(part, depth + 1).empty() && !all.empty()) return kAnyDtype;
-      all |= told_by(part, depth + 1);
+      const DtypeSet told = told_by(part, depth + 1);
+      if (!told.empty() && !all.empty()) return kAnyDtype;
+      all |= told;
     }
     return all;
   }
@@ -111,39 +112,34 @@ class Handles : public Watcher {
 
   void look_at(const Expr* whole, Arguments arguments) {
     std::vector<DtypeSet> told, pointed;
+    DtypeSet all, all_pointed;
     size_t names = 0;
     for (const Expr* one : arguments) {
       told.push_back(told_by(one));
       pointed.push_back(is_address(one) ? DtypeSet() : without_fnuz(elements(one)));
+      all |= told.back();
+      all_pointed |= pointed.back();
       names += told.back().empty() ? 0 : 1;
     }
-    const bool has_pointer = llvm::any_of(pointed, [](DtypeSet one) { return !one.empty(); });
-    if (!has_pointer && arguments.size() > 1 && is_of_library(whole))
-      return describe(arguments, told);
+    if (all.empty()) return;
+    // cudnnSetTensor4dDescriptor(desc, CUDNN_TENSOR_NCHW, CUDNN_DATA_HALF, n, c, h, w)
+    const ValueDecl* handle = named(arguments[0]);
+    if (all_pointed.empty() && handle != nullptr && told[0] != all && is_of_library(whole))
+      return tell(handle, all);
     for (size_t i = 0; i < arguments.size(); ++i) {
       if (pointed[i].empty()) continue;
-      const DtypeSet before = i > 0 ? told[i - 1] : DtypeSet();
-      const DtypeSet behind = i + 1 < arguments.size() ? told[i + 1] : DtypeSet();
+      const bool is_first = i == 0 || is_address(arguments[i - 1]);
+      const bool is_last = i + 1 == arguments.size();
+      const DtypeSet before = is_first ? DtypeSet() : told[i - 1];
+      const DtypeSet behind = is_last ? DtypeSet() : told[i + 1];
       const bool is_named = !behind.empty() && (named(arguments[i + 1]) == nullptr ||
                                                 arguments[i + 1]->getType()->isEnumeralType());
-      // memory(desc, engine, x); (&alpha, x, x_desc); (x_desc, x, w_desc, w)
-      DtypeSet said = before | behind;
-      if (is_named || i == 0 || is_address(arguments[i - 1])) said = behind;
-      if (said.empty() && names == 1 && isa<CXXConstructExpr>(whole)) {
-        for (const DtypeSet one : told) said |= one;
-      }
-      if (!is_named && before.empty() && i > 0 && !is_address(arguments[i - 1]) && names > 1)
-        continue;
+      // (x, CUDA_R_16F, &beta); (&alpha, x, x_desc); (x_desc, x, w_desc, w)
+      DtypeSet said = is_named || is_first ? behind : before | behind;
+      if (!is_named && !is_first && before.empty() && names > 1) said = {};
+      if (said.empty() && names == 1 && isa<CXXConstructExpr>(whole)) said = all;
       compare(arguments[i], pointed[i], said);
     }
-  }
-
-  // cudnnSetTensor4dDescriptor(desc, CUDNN_TENSOR_NCHW, CUDNN_DATA_HALF, n, c, h, w)
-  void describe(Arguments arguments, const std::vector<DtypeSet>& told) {
-    DtypeSet all;
-    for (size_t i = 1; i < told.size(); ++i) all |= told[i];
-    if (const ValueDecl* handle = named(arguments[0]); handle != nullptr && !all.empty())
-      tell(handle, all);
   }
 
   // Integers are how bits of anything are kept.
