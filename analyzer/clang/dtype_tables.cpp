@@ -366,13 +366,20 @@ class Tables : public Visitor {
     return {};
   }
 
+  // Of two names, as a project has dtypes of its own, the first says the dtype.
   void pair(const Expr* one, const Expr* other) {
     auto dtype = constant_in(one, context_);
     const Expr* named_side = dtype ? other : one;
     if (!dtype) dtype = constant_in(other, context_);
+    if (const auto told = dtype ? std::nullopt : told_dtype(stripped(one));
+        told && kFloating.contains(*told)) {
+      dtype = told;
+      named_side = other;
+    }
     const auto named = dtype ? named_in(named_side) : std::nullopt;
     if (!named || !contradicts(*dtype, *named)) return;
     const Place place = place_of(context_, named_side->getExprLoc());
+    told_.insert(place);
     if (place.line > 0)
       facts_.table_entries.push_back({place, function_, *dtype, named->name, named->dtype});
   }
@@ -380,7 +387,7 @@ class Tables : public Visitor {
   SourceFacts& facts_;
   std::set<const IfStmt*> else_ifs_;  // of a chain that was looked at
   std::set<Place> seen_;              // tables: a list has two forms
-  std::set<Place> told_;              // of what a way calls so
+  std::set<Place> told_;              // of wrong names
 };
 
 }  // namespace

@@ -73,3 +73,15 @@ Theirs8 of_eight(at::ScalarType type) {
     default: return Theirs8::kOther;
   }
 }
+
+// A project's own dtypes beside a library's.
+enum class Ours { kFloat16, kBFloat16, kFloat32 };
+Theirs of_ours(Ours ours) {
+  switch (ours) {
+    case Ours::kFloat16: return kFP16;
+    case Ours::kBFloat16: return kFP16;
+    // EXPECT error: kFP16 stands for BFloat16, and its name says Half [dtype-table]
+    case Ours::kFloat32: return kBF16;
+  }
+  return kOther;
+}
