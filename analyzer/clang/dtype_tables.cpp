@@ -50,7 +50,7 @@ std::optional<Dtype> constant_in(const Expr* expr, const ASTContext& context) {
 // slip.
 bool contradicts(Dtype dtype, const Named& named) {
   if (without_fnuz(dtype) == without_fnuz(named.dtype) || dtype == Dtype::kBool) return false;
-  if (kFloat8.contains(named.dtype) && !kFloat8.contains(dtype)) return false;
+  if (kFloat8.contains(named.dtype) != kFloat8.contains(dtype)) return false;
   const DtypeNames* one = names_of(dtype);
   const DtypeNames* other = names_of(named.dtype);
   const auto is_plain = [](const DtypeNames* names) {

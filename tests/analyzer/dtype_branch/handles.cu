@@ -86,15 +86,6 @@ void of_kernel(at::Tensor x, const std::string& kv_cache_dtype) {
   // EXPECT warning: kv_cache_dtype is Float8_e4m3fn here, and is called Float8_e5m2 [dtype-branch]
 }
 
-void of_their_name(at::Tensor x, theirs::data_type type) {
-  if (theirs::data_type::bf16 == type) {
-    theirs::run<at::BFloat16>(x);
-  } else if (theirs::data_type::f16 == type) {
-    theirs::run<at::BFloat16>(x);
-    // EXPECT warning: type is Half here, and is called BFloat16 [dtype-branch]
-  }
-}
-
 void of_way(at::Tensor x, at::Tensor y) {
   if (x.scalar_type() == at::kBFloat16) {
     tell(x, CUDA_R_16F);
