@@ -2,6 +2,7 @@
 #include <torch/torch.h>
 
 void run(at::Tensor x, theirs::data_type type) {
+  theirs::set(at::kFloat, type);
   if (theirs::data_type::bf16 == type) {
     theirs::run<at::BFloat16>(x);
   } else if (theirs::data_type::f16 == type) {
