@@ -144,7 +144,8 @@ struct CastWork {
   uint64_t timed = 0;    // how many of its calls were timed
   uint64_t time_ns = 0;  // of these, in the calling thread
   // To Half or 8 bits, of a sample: numbers other than 0, those beyond its largest, those that are
-  // 0 in it.
+  // 0 in it. Of floating numbers to integers: numbers other than 0, and of those that have a
+  // fraction the ones beyond 1 and the ones that become 0.
   uint64_t looked = 0;
   uint64_t clipped = 0;
   uint64_t flushed = 0;

@@ -286,9 +286,10 @@ struct CastCounters {
   uint64_t elements;  // changes: of all calls
   uint64_t timed;     // changes: calls that were timed; most are not
   uint64_t time_ns;   // changes: of these, in the calling thread
-  // What a cast to Half or to 8 bits loses; all change. Of a sample of its calls and elements:
+  // What a cast to Half or to 8 bits loses, or one to integers; all change. Of a sample of its
+  // calls and elements:
   uint64_t looked;   // numbers other than 0, infinities, NaN and what only a mask holds
-  uint64_t clipped;  // … beyond the largest number of the dtype
+  uint64_t clipped;  // … beyond the largest number of the dtype; with a fraction, beyond 1
   uint64_t flushed;  // … that are 0 in it
 };
 static_assert(sizeof(CastCounters) == 48, "");
