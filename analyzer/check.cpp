@@ -82,7 +82,7 @@ void add_places(Finding& finding, const Read& read) {
   if (read.tensor.is_external()) add(read.given, name + " is given");
 }
 
-std::vector<Finding> CheckFindings::take() {
+std::vector<Finding> CheckFindings::ordered() {
   std::stable_sort(findings_.begin(), findings_.end(), [](const Finding& a, const Finding& b) {
     return std::tie(a.site.line.file, a.site.line.line, a.column) <
            std::tie(b.site.line.file, b.site.line.line, b.column);
@@ -93,7 +93,7 @@ std::vector<Finding> CheckFindings::take() {
 std::vector<Finding> judge(const SourceFacts& facts) {
   CheckFindings findings;
   for (const Check* check : all_checks()) check->check(facts, findings);
-  return findings.take();
+  return findings.ordered();
 }
 
 std::vector<ReadGroup> by_function(const std::vector<const Read*>& reads) {

@@ -25,7 +25,7 @@ class CheckFindings {
                const std::string& function, std::string message);
   // About the first read of the group, with the others as further places.
   Finding& add(const Check& check, Severity severity, const ReadGroup& group, std::string message);
-  std::vector<Finding> take();  // in the order of their lines
+  std::vector<Finding> ordered();  // in the order of their lines
 
  private:
   std::vector<Finding> findings_;

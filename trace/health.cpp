@@ -95,7 +95,7 @@ std::string to_text(const HealthStep& step) {
 HealthRow parse_health_row(TextCursor& cursor) {
   HealthRow row;
   cursor.skip_spaces();
-  if (!cursor.take("none")) row.call = parse_id(cursor);
+  if (!cursor.accept("none")) row.call = parse_id(cursor);
   cursor.skip_spaces();
   row.role = parse_name(cursor, kLastHealthRole, health_role_name,
                         "activations, gradients, weights or states");

@@ -64,7 +64,7 @@ void parse_op(TextCursor& cursor, OpCall& call) {
     cursor.fail_with(fmt::format("expected an op with its namespace, as in aten::addmm, got {}",
                                  excerpt(call.op)));
   }
-  if ((is_quoted || !is_dotted) && cursor.take(".")) {
+  if ((is_quoted || !is_dotted) && cursor.accept(".")) {
     call.overload = cursor.name("", "an overload, as in aten::add.Tensor");
   }
 }
@@ -245,7 +245,7 @@ bool print_module(const OpCall& call, std::string& out) {
 void parse_module(TextCursor& cursor, OpCall& call) {
   call.site.module = cursor.word("a module, as in unet.conv_in");
   TextCursor ahead = cursor;
-  if (!ahead.skip_spaces() || !ahead.take("(")) return;
+  if (!ahead.skip_spaces() || !ahead.accept("(")) return;
   cursor = ahead;
   call.site.module_class = cursor.name(kFreeWordCharacters, "a module's class, as in (Conv2d)");
   cursor.expect(")");
@@ -275,7 +275,7 @@ bool print_steps(const OpCall& call, std::string& out) {
 void parse_steps(TextCursor& cursor, OpCall& call) {
   call.first_step = cursor.number<uint32_t>("a step");
   call.last_step = call.first_step;
-  if (cursor.take("-")) call.last_step = cursor.number<uint32_t>("the last step, as in 1-3");
+  if (cursor.accept("-")) call.last_step = cursor.number<uint32_t>("the last step, as in 1-3");
 }
 
 std::string steps_cell(const OpCall& call, const PathText&) {
@@ -356,7 +356,7 @@ void parse_autocast(TextCursor& cursor, OpCall& call) {
       cursor.expect(":");
       region.dtype = parse_dtype_here(cursor);
       call.autocast.enabled.push_back(std::move(region));
-    } while (cursor.take(","));
+    } while (cursor.accept(","));
   }
   call.autocast.is_wrapper = optional_flag(cursor, "wrapper");
   call.autocast.is_inner = optional_flag(cursor, "inner");
@@ -404,7 +404,7 @@ bool print_non_finite(const OpCall& call, std::string& out) {
 // The word that one begins with; nothing where none does.
 std::optional<NonFinite> parse_value(TextCursor& cursor, bool is_first) {
   for (const char* word : {"nan", "inf", "yes", "no"}) {
-    if (!(is_first ? cursor.take(word) : optional_flag(cursor, word))) continue;
+    if (!(is_first ? cursor.accept(word) : optional_flag(cursor, word))) continue;
     const bool is_answer = word[0] == 'y' || word == std::string_view("no");
     return NonFinite{.is_nan = word[0] == 'y' || word == std::string_view("nan"),
                      .is_read = is_answer,
@@ -516,7 +516,7 @@ bool takes_next(TextCursor& cursor, std::string_view text, bool and_keeps = fals
   ahead.skip_spaces();
   if (!ahead.rest().starts_with(text)) return false;
   cursor = ahead;
-  return and_keeps || cursor.take(text);
+  return and_keeps || cursor.accept(text);
 }
 
 void parse_gpu(TextCursor& cursor, OpCall& call) {
@@ -546,7 +546,7 @@ void parse_cast(TextCursor& cursor, OpCall& call) {
   for (uint64_t* number : {&work.elements, &work.timed, &work.time_ns})
     *number =
         cursor.next_number<uint64_t>("elements, timed calls and nanoseconds, as in cast 64 1 900");
-  if (!cursor.take(" looked")) return;
+  if (!cursor.accept(" looked")) return;
   for (uint64_t* number : {&work.looked, &work.clipped, &work.flushed})
     *number = cursor.next_number<uint64_t>("numbers, clipped ones and zeros, as in looked 64 16 0");
 }
@@ -596,13 +596,13 @@ void parse_made_by(TextCursor& cursor, OpCall& call) {
   do {
     ProcessRange& range = call.made_by.emplace_back();
     range.first = range.last = cursor.number<uint32_t>(kWhat);
-    if (cursor.take("-")) range.last = cursor.number<uint32_t>(kWhat);
-    if (!cursor.take("x")) cursor.fail(kWhat);
+    if (cursor.accept("-")) range.last = cursor.number<uint32_t>(kWhat);
+    if (!cursor.accept("x")) cursor.fail(kWhat);
     range.least = range.most = cursor.number<uint64_t>(kWhat);
-    if (cursor.take("-")) range.most = cursor.number<uint64_t>(kWhat);
+    if (cursor.accept("-")) range.most = cursor.number<uint64_t>(kWhat);
     const bool in_order = call.made_by.size() == 1 || (&range)[-1].last < range.first;
     if (!in_order || range.last < range.first || range.most < range.least) cursor.fail(kWhat);
-  } while (cursor.take(","));
+  } while (cursor.accept(","));
 }
 
 void made_by_json(const OpCall& call, Json& json) {
@@ -701,10 +701,10 @@ bool parse_operand_or_scalar(TextCursor& cursor, OpCall& call) {
   if (cursor.at_end() || cursor.rest().starts_with("->")) return false;
   TextCursor ahead = cursor;
   const std::string name = ahead.name(kArgumentCharacters, "ARG=DTYPE[shape], ->, or a key");
-  if (ahead.take(":=")) {
+  if (ahead.accept(":=")) {
     cursor = ahead;
     call.scalars.push_back(parse_scalar(cursor, name));
-  } else if (ahead.take("=")) {
+  } else if (ahead.accept("=")) {
     cursor = ahead;
     parse_argument(cursor, name, call.operands);
   } else {
@@ -772,7 +772,7 @@ static void parse_extent(TextCursor& cursor, SourceLine& line) {
   cursor.expect("-");
   line.extent.end_column = cursor.number<int>("the column behind the call");
   line.extent.end_line = line.line;
-  if (cursor.take("+")) {
+  if (cursor.accept("+")) {
     const int more = cursor.number<int>("how many lines below the call ends");
     if (more < 0 || line.line > INT_MAX - more) cursor.fail("fewer lines");
     line.extent.end_line += more;
@@ -792,7 +792,7 @@ void parse_place(TextCursor& cursor, SourceLine& line) {
   }
   cursor.expect(":");
   line.line = cursor.number<int>("a line number");
-  if (cursor.take("[")) parse_extent(cursor, line);
+  if (cursor.accept("[")) parse_extent(cursor, line);
   line.function = optional_word(cursor);
 }
 
@@ -815,7 +815,7 @@ OpCall parse_op_call(TextCursor& cursor) {
   parse_op(cursor, call);
   cursor.require_space("the op's name");
   while (parse_operand_or_scalar(cursor, call)) cursor.require_space("an operand");
-  if (cursor.take("->")) {
+  if (cursor.accept("->")) {
     parse_results(cursor, call.results);
     cursor.require_space("the results");
   }

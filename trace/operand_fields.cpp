@@ -18,10 +18,10 @@ bool digit_follows(const TextCursor& cursor) {
 
 std::vector<int64_t> parse_shape(TextCursor& cursor) {
   std::vector<int64_t> shape;
-  if (cursor.take("]")) return shape;
+  if (cursor.accept("]")) return shape;
   do {
     shape.push_back(cursor.number<int64_t>("a size, as in [2,320]"));
-  } while (cursor.take(","));
+  } while (cursor.accept(","));
   cursor.expect("]");
   return shape;
 }
@@ -89,7 +89,7 @@ const Suffix kSuffixes[] = {
      },
      [](TextCursor& cursor, Operand& operand) {
        operand.requires_grad = true;
-       operand.is_leaf = cursor.take("^");
+       operand.is_leaf = cursor.accept("^");
      }},
     {"$",
      [](const Operand& operand, std::string& out) { out += operand.is_wrapped_number ? "$" : ""; },
@@ -112,7 +112,7 @@ void print_operand(const Operand& operand, std::string& out) {
 
 bool parse_suffix(TextCursor& cursor, Operand& operand) {
   for (const Suffix& suffix : kSuffixes) {
-    if (!cursor.take(suffix.sign)) continue;
+    if (!cursor.accept(suffix.sign)) continue;
     suffix.parse(cursor, operand);
     return true;
   }
@@ -120,9 +120,9 @@ bool parse_suffix(TextCursor& cursor, Operand& operand) {
 }
 
 DtypeSet parse_dtypes(TextCursor& cursor) {
-  if (cursor.take("none")) return {};
+  if (cursor.accept("none")) return {};
   DtypeSet dtypes = parse_dtype_here(cursor);
-  while (cursor.take("|")) dtypes |= parse_dtype_here(cursor);
+  while (cursor.accept("|")) dtypes |= parse_dtype_here(cursor);
   return dtypes;
 }
 
@@ -194,7 +194,7 @@ void parse_argument(TextCursor& cursor, const std::string& name, std::vector<Ope
   if (cursor.peek() != ',') return;
   const auto element = [&](size_t index) { return fmt::format("{}[{}]", name, index); };
   operands[first].name = element(0);
-  while (cursor.take(",") && !cursor.at_word_end()) {
+  while (cursor.accept(",") && !cursor.at_word_end()) {
     operands.push_back(parse_operand(cursor, element(operands.size() - first)));
   }
 }
@@ -203,7 +203,7 @@ void parse_results(TextCursor& cursor, std::vector<Operand>& results) {
   if (!cursor.skip_spaces()) cursor.fail("a space after ->");
   do {
     results.push_back(parse_operand(cursor, ""));
-  } while (cursor.take(","));
+  } while (cursor.accept(","));
 }
 
 Json result_json(const Operand& tensor) {

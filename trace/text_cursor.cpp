@@ -66,14 +66,14 @@ bool TextCursor::skip_spaces() {
   return position_ != before;
 }
 
-bool TextCursor::take(std::string_view text) {
+bool TextCursor::accept(std::string_view text) {
   if (!rest().starts_with(text)) return false;
   position_ += text.size();
   return true;
 }
 
 void TextCursor::expect(std::string_view text) {
-  if (!take(text)) fail(fmt::format("\"{}\"", text));
+  if (!accept(text)) fail(fmt::format("\"{}\"", text));
 }
 
 std::string TextCursor::name(std::string_view also, std::string_view what) {
@@ -93,9 +93,9 @@ std::string TextCursor::word(std::string_view what) {
 }
 
 std::string TextCursor::quoted_text() {
-  if (!take("\"")) fail("text in quotes");
+  if (!accept("\"")) fail("text in quotes");
   std::string text;
-  while (!take("\"")) {
+  while (!accept("\"")) {
     if (at_end()) fail("a closing quote");
     const char c = line_[position_++];
     text += c == '\\' ? escape() : c;
@@ -104,10 +104,10 @@ std::string TextCursor::quoted_text() {
 }
 
 char TextCursor::escape() {
-  if (take("n")) return '\n';
-  if (take("\"")) return '"';
-  if (take("\\")) return '\\';
-  if (!take("x")) fail("\\\", \\\\, \\n or \\xHH after the \\");
+  if (accept("n")) return '\n';
+  if (accept("\"")) return '"';
+  if (accept("\\")) return '\\';
+  if (!accept("x")) fail("\\\", \\\\, \\n or \\xHH after the \\");
   const std::string_view digits = rest().substr(0, 2);
   unsigned char value = 0;
   const auto [end, error] = std::from_chars(digits.begin(), digits.end(), value, 16);

@@ -31,7 +31,7 @@ class TextCursor {
 
   bool skip_spaces();                         // false when there were none
   void require_space(std::string_view what);  // a space or the end comes after it
-  bool take(std::string_view text);           // moves past `text` when it stands here
+  bool accept(std::string_view text);         // moves past `text` when it stands here
   void expect(std::string_view text);
   // The bare word or quoted text that stands here; a bare one has letters, digits and the
   // characters of `also`.

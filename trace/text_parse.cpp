@@ -31,10 +31,10 @@ ParsedProcess unnamed_process() {
 
 std::vector<std::string> parse_devices(TextCursor& cursor) {
   std::vector<std::string> devices;
-  if (cursor.next_word() == "none" && cursor.take("none")) return devices;
+  if (cursor.next_word() == "none" && cursor.accept("none")) return devices;
   do {
     devices.push_back(cursor.name("", "a device type (cpu, cuda)"));
-  } while (cursor.take(","));
+  } while (cursor.accept(","));
   return devices;
 }
 
@@ -96,7 +96,7 @@ void parse_fact(TextCursor& cursor, Process& process) {
 ParsedProcess parse_process(TextCursor& cursor) {
   ParsedProcess parsed = unnamed_process();
   while (!cursor.at_end()) {
-    if (cursor.take("fact:")) {
+    if (cursor.accept("fact:")) {
       parse_fact(cursor, parsed.process);
     } else {
       TextCursor ahead = cursor;
@@ -192,7 +192,7 @@ class TraceTextParser {
   void parse_line() {
     TextCursor cursor(line_, name_, line_number_);
     if (cursor.at_end()) return;
-    if (cursor.take("#")) {
+    if (cursor.accept("#")) {
       parse_comment(cursor);
     } else if (line_ == "values-checked") {
       result_.run.values_checked = true;

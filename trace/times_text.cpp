@@ -40,7 +40,7 @@ OpTime parse_op_time(TextCursor& cursor) {
 GpuTime parse_gpu_time(TextCursor& cursor) {
   GpuTime time;
   cursor.skip_spaces();
-  if (!cursor.take("none")) time.call = parse_id(cursor);
+  if (!cursor.accept("none")) time.call = parse_id(cursor);
   cursor.skip_spaces();
   time.kind = parse_gpu_kind(cursor);
   time.device = cursor.next_number<int>("the number of a GPU");

@@ -54,7 +54,7 @@ class TidyCheck : public tidy::ClangTidyCheck {
   void check(const ast_matchers::MatchFinder::MatchResult& result) override {
     CheckFindings found;
     check_.check(facts_->of(*result.Context), found);
-    for (const Finding& finding : found.take()) report(finding, *result.SourceManager);
+    for (const Finding& finding : found.ordered()) report(finding, *result.SourceManager);
   }
 
  private:

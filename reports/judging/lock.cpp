@@ -160,7 +160,7 @@ LockedOp parse_op(TextCursor& cursor) {
     if (next == "->") {
       cursor.expect("-> ");
       op.result = cursor.word("dtypes");
-    } else if (cursor.take("@")) {
+    } else if (cursor.accept("@")) {
       op.device = cursor.word("a device");
     } else if (next == "autocast") {
       cursor.expect("autocast ");

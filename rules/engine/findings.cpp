@@ -134,7 +134,7 @@ class TreeOrder {
     for (size_t i = 0; i < findings_.size(); ++i) hand_up(i);
   }
 
-  std::vector<Finding> take() {
+  std::vector<Finding> ordered() {
     std::vector<size_t> order(findings_.size());
     std::iota(order.begin(), order.end(), 0);
     std::sort(order.begin(), order.end(), [&](size_t a, size_t b) { return key(a) < key(b); });
@@ -383,7 +383,7 @@ void Findings::lower_caught() {
   }
 }
 
-std::vector<Finding> Findings::take() {
+std::vector<Finding> Findings::ordered() {
   lower_caught();
   say_forwards(findings_, run_);
   give_ids(findings_, run_);
@@ -393,7 +393,7 @@ std::vector<Finding> Findings::take() {
   folded_.clear();
   about_.clear();
   links_.clear();
-  return TreeOrder(std::exchange(findings_, {}), run_).take();
+  return TreeOrder(std::exchange(findings_, {}), run_).ordered();
 }
 
 }  // namespace dtypecheck::rules

@@ -33,7 +33,7 @@ std::vector<Finding> judge(const RunIndex& index, const JudgeOptions& options) {
     if (rule->check == nullptr) continue;
     for (const OpCall& call : index.judged_calls()) rule->check(call, index, findings);
   }
-  return findings.take();
+  return findings.ordered();
 }
 
 }  // namespace dtypecheck::rules

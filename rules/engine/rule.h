@@ -58,7 +58,7 @@ struct Details {
 // Collects findings; one instance a judgement. It fills in what every finding has from the call it
 // is about (site, step, count, process) and folds equal ones (same rule, line, module class, op and
 // message, but for the numbers in it) into one with the summed count. Ids are given when all is
-// said, in take().
+// said, in ordered().
 class Findings {
  public:
   Findings(const Run& run, const JudgeOptions& options)
@@ -90,7 +90,7 @@ class Findings {
   // Each cause with its consequences behind it: first what to mend first, by severity, whether it
   // ended the run, how much came of it, step and place. A cause is as severe as what came of it.
   // What is said of a call that keep-going repaired follows from what is said of the repair before.
-  std::vector<Finding> take();
+  std::vector<Finding> ordered();
 
  private:
   friend std::vector<Finding> judge(const RunIndex&, const JudgeOptions&);

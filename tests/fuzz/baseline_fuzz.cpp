@@ -13,7 +13,7 @@ static std::vector<Finding> findings_of(std::string_view text) {
   return findings;
 }
 
-void take(std::string_view input) {
+void test_input(std::string_view input) {
   std::vector<Finding> findings = findings_of(input);
   const GivenFile given(input);
   judging::Baseline::read(given.path()).drop_known(findings);

@@ -4,7 +4,7 @@
 
 namespace dtypecheck::fuzz {
 
-void take(std::string_view input) {
+void test_input(std::string_view input) {
   const GivenFolder given(input, {"metadata.jsonl", "a.png", "a.txt", "b.JPG", "b.txt"});
   for (const auto& [path, caption] : runtime::read_captions(given.path(), ""))
     require(path.starts_with(given.path() + "/"));

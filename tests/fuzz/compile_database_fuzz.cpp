@@ -4,7 +4,7 @@
 
 namespace dtypecheck::fuzz {
 
-void take(std::string_view input) {
+void test_input(std::string_view input) {
   const GivenFile given(input);
   const auto database = analyzer::CompileDatabase::read(given.path());
   for (const std::string& file : database.files()) {

@@ -19,7 +19,7 @@ static void read(std::string_view input, bool is_project) {
   }
 }
 
-void take(std::string_view input) {
+void test_input(std::string_view input) {
   read(input, true);
   read(input, false);
 }

@@ -15,7 +15,7 @@ static OpCall call_of(const contracts::Op& op, const std::string& device, Dtype 
   return call;
 }
 
-void take(std::string_view input) {
+void test_input(std::string_view input) {
   const auto table = contracts::read_table(std::string(input), "fuzz");
   contracts::Contracts contracts;
   contracts.add(std::string(input), "fuzz");

@@ -4,7 +4,7 @@
 
 namespace dtypecheck::fuzz {
 
-void take(std::string_view input) {
+void test_input(std::string_view input) {
   const std::string bytes(input);
   std::vector<trace::Draw> draws;
   if (!trace::parse_draws(bytes, &draws)) return;

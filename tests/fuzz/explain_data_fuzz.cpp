@@ -17,7 +17,7 @@ static void try_to(const Read& read) {
   }
 }
 
-void take(std::string_view input) {
+void test_input(std::string_view input) {
   try_to([&] { explain::read_cause_table(input, "fuzz"); });
   try_to([&] { explain::read_kernel_table(input, "fuzz"); });
   try_to([&] { explain::read_message_table(input, "fuzz"); });

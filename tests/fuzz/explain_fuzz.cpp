@@ -17,7 +17,7 @@ static std::string answers_to(std::string_view log, size_t cut) {
 }
 
 // The first byte says where the log is cut, the rest is the log.
-void take(std::string_view input) {
+void test_input(std::string_view input) {
   if (input.empty()) return;
   const std::string answers =
       answers_to(input.substr(1), static_cast<unsigned char>(input[0]) * size_t{16});

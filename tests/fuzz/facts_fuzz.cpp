@@ -10,7 +10,7 @@ static void require_reads_back(const std::string& json) noexcept {
   require(analyzer::facts_to_json(analyzer::facts_from_json(json)) == json);
 }
 
-void take(std::string_view input) {
+void test_input(std::string_view input) {
   const analyzer::SourceFacts facts = analyzer::facts_from_json(std::string(input));
   require_reads_back(analyzer::facts_to_json(facts));
   analyzer::judge(facts);

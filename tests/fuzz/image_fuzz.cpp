@@ -4,7 +4,7 @@
 
 namespace dtypecheck::fuzz {
 
-void take(std::string_view input) {
+void test_input(std::string_view input) {
   const GivenFile given(input);
   const runtime::Image image = runtime::read_image(given.path());
   require(image.width > 0 && image.height > 0);

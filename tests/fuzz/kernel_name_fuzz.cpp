@@ -6,7 +6,7 @@
 
 namespace dtypecheck::fuzz {
 
-void take(std::string_view input) {
+void test_input(std::string_view input) {
   if (const auto arithmetic = gpu::read_kernel_name(input))
     require(!gpu::in_words(*arithmetic).empty());
   try {

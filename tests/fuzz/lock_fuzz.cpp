@@ -7,7 +7,7 @@
 
 namespace dtypecheck::fuzz {
 
-void take(std::string_view input) {
+void test_input(std::string_view input) {
   const judging::Lock lock = judging::parse_lock(input, "lock");
   const std::string text = judging::to_text(lock);
   if (judging::to_text(judging::parse_lock(text, "again")) != text) std::abort();

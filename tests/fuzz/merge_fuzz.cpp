@@ -7,7 +7,7 @@
 
 namespace dtypecheck::fuzz {
 
-void take(std::string_view input) {
+void test_input(std::string_view input) {
   TraceMerger merger;
   const size_t half = input.size() / 2 / 8 * 8;
   for (const std::string_view part : {input, input.substr(0, half), input.substr(half)}) {

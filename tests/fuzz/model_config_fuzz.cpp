@@ -13,7 +13,7 @@ static void try_to(Config (*read)(const std::string&), const Check& check) {
   }
 }
 
-void take(std::string_view input) {
+void test_input(std::string_view input) {
   const std::string text(input);
   const GivenFolder given("== config.json\n" + text + "== scheduler_config.json\n" + text,
                           {"config.json", "scheduler_config.json"});

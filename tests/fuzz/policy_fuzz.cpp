@@ -4,7 +4,7 @@
 
 namespace dtypecheck::fuzz {
 
-void take(std::string_view input) {
+void test_input(std::string_view input) {
   const GivenFile given(input);
   const runtime::DtypePolicy policy = runtime::read_policy(given.path());
   for (const std::string& reason : runtime::why_broken(policy, {})) require(!reason.empty());

@@ -5,7 +5,7 @@
 
 namespace dtypecheck::fuzz {
 
-void take(std::string_view input) {
+void test_input(std::string_view input) {
   const Sources sources = Sources::parse(input, "fuzz");
   require(sources.line("", -1).size() <= input.size() * 4);
   const GivenFolder given("", {});

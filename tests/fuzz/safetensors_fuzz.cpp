@@ -4,7 +4,7 @@
 
 namespace dtypecheck::fuzz {
 
-void take(std::string_view input) {
+void test_input(std::string_view input) {
   const GivenFile given(input);
   const runtime::SafetensorsFile file(given.path());
   uint64_t sum = 0, bytes = 0;

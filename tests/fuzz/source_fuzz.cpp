@@ -6,7 +6,7 @@
 
 namespace dtypecheck::fuzz {
 
-void take(std::string_view input) {
+void test_input(std::string_view input) {
   const analyzer::Allowances allowances(input);
   const GivenFile given(input);
   const std::string headers = analyzer::leading_headers(given.path(), {given.path() + "/none"});

@@ -5,7 +5,7 @@
 
 namespace dtypecheck::fuzz {
 
-void take(std::string_view input) {
+void test_input(std::string_view input) {
   const auto suppressions = rules::parse_suppressions(input, "fuzz");
   std::vector<Finding> findings;
   for (const rules::Suppression& one : suppressions) {

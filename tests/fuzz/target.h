@@ -1,6 +1,6 @@
 // target.h: what each fuzz target is: it takes any bytes, and InputError is an answer to them; any
 // other exception, a crash, a hang and more memory than a desktop has are faults. A target is a
-// file NAME_fuzz.cpp that defines take(), and a folder corpus/NAME of first inputs.
+// file NAME_fuzz.cpp that defines test_input(), and a folder corpus/NAME of first inputs.
 #pragma once
 
 #include <sys/mman.h>
@@ -16,7 +16,7 @@
 
 namespace dtypecheck::fuzz {
 
-void take(std::string_view input);
+void test_input(std::string_view input);
 
 // libFuzzer reports an abort with the input that led to it.
 inline void require(bool holds) {

@@ -5,7 +5,7 @@
 
 namespace dtypecheck::fuzz {
 
-void take(std::string_view input) {
+void test_input(std::string_view input) {
   const GivenFolder given(input,
                           {"vocab.json", "merges.txt", "tokenizer.json", "tokenizer_config.json"});
   const runtime::ClipTokenizer tokenizer(given.path());

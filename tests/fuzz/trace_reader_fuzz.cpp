@@ -13,7 +13,7 @@ static void require_reads_back(const std::string& text) noexcept {
 }
 
 // Checksums are made right, or nothing behind them would ever be reached.
-void take(std::string_view input) {
+void test_input(std::string_view input) {
   Run run;
   const std::string bytes = test::with_checks(std::string(input));
   read_trace_bytes(bytes.data(), bytes.size(), "fuzz.dtrace", run);

@@ -9,7 +9,7 @@ static void require_reads_back(const std::string& text) noexcept {
   require(to_text(parse_trace_text(text, "dump").run) == text);
 }
 
-void take(std::string_view input) {
+void test_input(std::string_view input) {
   require_reads_back(to_text(parse_trace_text(input, "fuzz").run));
 }
 

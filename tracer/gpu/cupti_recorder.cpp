@@ -129,26 +129,26 @@ DtypecheckGpuWork work_of(const Record& record, DtypecheckGpuKind kind) {
   return work;
 }
 
-void take(const CUpti_Activity& activity) {
+void record_activity(const CUpti_Activity& activity) {
   switch (activity.kind) {
     case CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL: {
       const auto& kernel = reinterpret_cast<const Kernel&>(activity);
       DtypecheckGpuWork work = work_of(kernel, DTYPECHECK_GPU_KERNEL);
       work.name = kernel.name;
-      return host->take(&work);
+      return host->record(&work);
     }
     case CUPTI_ACTIVITY_KIND_MEMCPY: {
       const auto& copy = reinterpret_cast<const Copy&>(activity);
       DtypecheckGpuWork work = work_of(copy, DTYPECHECK_GPU_COPY);
       if (work.op == DTYPECHECK_GPU_OWN) return;
       work.bytes = copy.bytes;
-      return host->take(&work);
+      return host->record(&work);
     }
     case CUPTI_ACTIVITY_KIND_MEMSET: {
       const auto& fill = reinterpret_cast<const Fill&>(activity);
       DtypecheckGpuWork work = work_of(fill, DTYPECHECK_GPU_FILL);
       work.bytes = fill.bytes;
-      return host->take(&work);
+      return host->record(&work);
     }
     default:
       unknown.fetch_add(1, std::memory_order_relaxed);
@@ -164,7 +164,7 @@ void CUPTIAPI on_buffer_completed(CUcontext context, uint32_t stream, uint8_t* b
   CUpti_Activity* activity = nullptr;
   CUptiResult got;
   while ((got = cupti.next_record(buffer, valid_bytes, &activity)) == CUPTI_SUCCESS)
-    take(*activity);
+    record_activity(*activity);
   // Anything but the end: a record that this CUPTI itself cannot read; the rest of the buffer is
   // lost.
   if (got != CUPTI_ERROR_MAX_LIMIT_REACHED) unknown.fetch_add(1, std::memory_order_relaxed);

@@ -10,7 +10,7 @@ extern "C" {
 
 #define DTYPECHECK_GPU_ABI 3
 
-/* What op_in_flight() gives of the tracer's own copies, which are not taken. */
+/* What op_in_flight() gives of the tracer's own copies, which are not recorded. */
 #define DTYPECHECK_GPU_OWN UINT32_MAX
 
 enum DtypecheckGpuKind {
@@ -44,7 +44,7 @@ typedef struct DtypecheckGpuHost {
   /* Of the calling thread; 0 outside of ops. Hot: once a launch. */
   uint32_t (*op_in_flight)(void);
   /* From a thread of CUPTI's, or one that flushes; never from two at a time. */
-  void (*take)(const DtypecheckGpuWork* work);
+  void (*record)(const DtypecheckGpuWork* work);
   /* One line that says what is not recorded, and why. */
   void (*complain)(const char* line);
 } DtypecheckGpuHost;

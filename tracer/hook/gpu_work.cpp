@@ -112,7 +112,7 @@ void add(uint64_t& counter, uint64_t more) {
 }
 
 // From one thread at a time.
-void take(const DtypecheckGpuWork* work) {
+void record_work(const DtypecheckGpuWork* work) {
   if (work->op != 0 && !is_of_this_turn(work->op)) {
     of_turns_before.fetch_add(1, std::memory_order_relaxed);
     return;
@@ -132,7 +132,7 @@ void complain(const char* line) {
   if (may_complain.load()) write_fact(FactKey::kGpu, line);
 }
 
-const DtypecheckGpuHost host = {DTYPECHECK_GPU_ABI, op_in_flight, take, complain};
+const DtypecheckGpuHost host = {DTYPECHECK_GPU_ABI, op_in_flight, record_work, complain};
 
 void start(const char* library_path) {
   void* library = dlopen(library_path, RTLD_NOW | RTLD_LOCAL);

@@ -148,7 +148,7 @@ bool try_or_repair(Call& call, bool may_take_over) {
         keep_text(call, error, error.what(), thrown);
       } else if (is_kernels_refusal(error, &thrown.type, &thrown.message)) {
         thrown.exception = std::current_exception();
-      } else if (call.below.has(c10::DispatchKey::Python) && thrown.python.take()) {
+      } else if (call.below.has(c10::DispatchKey::Python) && thrown.python.fetch()) {
         thrown.exception = std::current_exception();
         thrown.message = thrown.python.message();
         thrown.type = thrown.python.type();
@@ -178,7 +178,7 @@ bool try_or_repair(Call& call, bool may_take_over) {
     call.put_back(call.arguments);
     return try_or_repair(call, /*may_take_over=*/false);
   }
-  thrown.python.put_back();
+  thrown.python.restore();
   std::rethrow_exception(thrown.exception);
 }
 

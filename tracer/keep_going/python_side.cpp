@@ -143,7 +143,7 @@ int set_grad(Object* self, Object* value, void* closure) {
   const int status = real_set_grad(self, value, closure);
   if (status == 0 || !value || !on.load()) return status;
   PythonError refusal;
-  if (!refusal.take()) return status;
+  if (!refusal.fetch()) return status;
   const Ref type(python::new_text(refusal.type().c_str())),
       message(python::new_text(refusal.message().c_str()));
   const Ref cast(python::api.PyObject_CallFunctionObjArgs(cast_grad, self, value, type.get(),
@@ -151,7 +151,7 @@ int set_grad(Object* self, Object* value, void* closure) {
   if (cast && cast.get() != python::api._Py_NoneStruct)
     return real_set_grad(self, cast.get(), closure);
   if (!cast) python::api.PyErr_Clear();
-  refusal.put_back();
+  refusal.restore();
   return status;
 }
 
@@ -201,7 +201,7 @@ bool is_compilers_call(const Call& call) {
   return false;
 }
 
-bool PythonError::take() {
+bool PythonError::fetch() {
   const Gil gil;
   if (!gil) return false;
   Object* parts[3] = {nullptr, nullptr, nullptr};
@@ -218,7 +218,7 @@ bool PythonError::take() {
   return true;
 }
 
-void PythonError::put_back() {
+void PythonError::restore() {
   if (!parts_[0]) return;
   const Gil gil;
   if (!gil) return;

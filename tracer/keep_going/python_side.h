@@ -21,8 +21,8 @@ bool is_compilers_call(const Call& call);
 class PythonError {
  public:
   // False where it is none that a dtype may be the reason of; it then stays where it is.
-  bool take();
-  void put_back();
+  bool fetch();
+  void restore();
   const std::string& message() const { return message_; }
   const std::string& type() const { return type_; }
 

@@ -194,7 +194,7 @@ bool call_with(Call& call, const Arguments& given, c10::ScalarType dtype) {
   } catch (const std::exception& error) {
     std::string type, message;
     if (is_onednn(error) || is_kernels_refusal(error, &type, &message) ||
-        (call.below.has(c10::DispatchKey::Python) && refusal.take()))
+        (call.below.has(c10::DispatchKey::Python) && refusal.fetch()))
       return false;
     throw;
   }
