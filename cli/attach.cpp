@@ -183,7 +183,7 @@ class Recording {
 int report_on(const AttachCommand& command, const attaching::RunningProcess& process,
               const RunFolder& folder) {
   judging::RecordedRun recorded = judging::read_run_folder(folder.path());
-  recorded.sources = Sources::of(recorded.run, attaching::started_at(process.pid));
+  recorded.sources = Sources::of_run(recorded.run, attaching::started_at(process.pid));
   try {
     recorded.sources.write(folder.path());
   } catch (const OutputError& error) {

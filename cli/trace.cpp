@@ -199,7 +199,7 @@ static void note_end(RunFolder& folder, const ChildEnd& end) {
 
 static void keep_sources(judging::RecordedRun& recorded, const RunFolder& folder,
                          fs::file_time_type started_at) {
-  recorded.sources = Sources::of(recorded.run, started_at);
+  recorded.sources = Sources::of_run(recorded.run, started_at);
   try {
     recorded.sources.write(folder.path());
   } catch (const OutputError& error) {

@@ -212,7 +212,7 @@ std::vector<ShownStep> shown_steps(const Provenance& provenance) {
   return shown;
 }
 
-Provenance ProvenanceIndex::of(const OpCall& reader, const Operand& operand) const {
+Provenance ProvenanceIndex::trace_back(const OpCall& reader, const Operand& operand) const {
   Provenance provenance{.dtypes = operand.dtypes};
   const OpCall* at = &reader;
   bool in_worker = false;

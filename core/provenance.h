@@ -55,7 +55,7 @@ class ProvenanceIndex {
   explicit ProvenanceIndex(const Run& run) : run_(run) {}
 
   // Of an operand of `reader`.
-  Provenance of(const OpCall& reader, const Operand& operand) const;
+  Provenance trace_back(const OpCall& reader, const Operand& operand) const;
 
   // The operand itself, or what it is a view of, when `accept` is true of it; nullptr otherwise.
   const Operand* behind_views(const Operand& operand, bool (*accept)(const Operand&)) const;

@@ -142,7 +142,7 @@ std::set<std::pair<std::string, int>> on_the_way_to(const Run& run, const Findin
   const OpCall* reader = run.call(goal.call);
   const Operand* odd = reader == nullptr ? nullptr : reader->operand(goal.odd_operand);
   if (odd == nullptr) return lines;
-  for (const ProvenanceStep& step : ProvenanceIndex(run).of(*reader, *odd).steps)
+  for (const ProvenanceStep& step : ProvenanceIndex(run).trace_back(*reader, *odd).steps)
     if (step.call != nullptr) lines.emplace(step.call->site.line.file, step.call->site.line.line);
   return lines;
 }
@@ -253,7 +253,7 @@ void note_places(const Run& run, const Finding& goal, std::vector<Candidate>& al
 
 // Loaded, or made in a dtype that a line names. What a model computes has that of its weights.
 bool is_asked_for(const Run& run, const OpCall& call, const Operand& operand, bool by_casts) {
-  const Provenance source = ProvenanceIndex(run).of(call, operand);
+  const Provenance source = ProvenanceIndex(run).trace_back(call, operand);
   const bool is_computed =
       std::any_of(source.steps.begin(), source.steps.end(), [](const ProvenanceStep& step) {
         return step.call != nullptr && reads_parameter(*step.call);
@@ -339,7 +339,7 @@ const Finding* recorded_alike(const std::vector<Finding>& recorded, const Findin
   return std::count_if(recorded.begin(), recorded.end(), is_there) == 1 ? &*alike : nullptr;
 }
 
-std::vector<Candidate> Candidates::of(const Node& node, const Finding& goal) const {
+std::vector<Candidate> Candidates::for_finding(const Node& node, const Finding& goal) const {
   std::vector<Candidate> all;
   std::set<std::string> known;
   const bool is_begin = node.changes.empty();

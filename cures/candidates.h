@@ -39,7 +39,7 @@ class Candidates {
 
   // Each cure of the goal and of what follows from it. One that acts where an op is called goes to
   // all calls that are refused alike.
-  std::vector<Candidate> of(const Node& node, const Finding& goal) const;
+  std::vector<Candidate> for_finding(const Node& node, const Finding& goal) const;
   // The merit that a run of the way has at best.
   static Merit best_merit(const Node& node, const Candidate& candidate, const Patch& way);
 

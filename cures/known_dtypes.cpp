@@ -107,7 +107,7 @@ Json origins_of(const Cure& cure, const Run& run, const OpCall& call) {
         inner.process == call.process && inner.site.line == cure.where && rules::was_refused(inner);
     for (const Operand& operand : is_refused ? inner.operands : std::vector<Operand>()) {
       if (!is_odd_beside(operand, cure.dtype)) continue;
-      for (const ProvenanceStep& step : provenance.of(inner, operand).steps) {
+      for (const ProvenanceStep& step : provenance.trace_back(inner, operand).steps) {
         const SourceLine& line = step.call->site.line;
         if (line == cure.where) continue;
         origins.emplace(line.file == cure.where.file ? line.line : 0,

@@ -172,7 +172,7 @@ static void add_operand(const Cure& cure, const Run& run, const OpCall& call, Js
   }
   const OpCall* origin = run.call(operand->origin);
   if (origin == nullptr) {  // a loader's worker may have made it
-    const Provenance provenance = ProvenanceIndex(run).of(call, *operand);
+    const Provenance provenance = ProvenanceIndex(run).trace_back(call, *operand);
     if (provenance.is_from_worker && !provenance.is_probable)
       origin = provenance.steps.front().call;
   }

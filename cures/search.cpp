@@ -142,7 +142,7 @@ class Searcher {
     };
     const Candidates known(root_.run(), findings_, attempts_.settings, attempts_.judge.trained());
     std::set<const Cure*> other_numbers;  // at all lines alike; at one of them it would be the same
-    for (const Candidate& candidate : known.of(node, goal)) {
+    for (const Candidate& candidate : known.for_finding(node, goal)) {
       const Cure* first = candidate.parts.empty() ? nullptr : candidate.parts.front().second;
       if (other_numbers.contains(first)) continue;
       if (attempts_.is_over() || attempts_.is_chosen()) break;

@@ -10,7 +10,7 @@ namespace dtypecheck::kernels {
 
 class Room {
  public:
-  float* of(size_t floats) {
+  float* reserve(size_t floats) {
     if (floats > size_) {
       numbers_.reset();
       size_ = 0;

@@ -109,7 +109,7 @@ class CallWriter {
   }
 
   void origin(const OpCall& call, const Operand& operand) {
-    const Provenance provenance = report_.provenance.of(call, operand);
+    const Provenance provenance = report_.provenance.trace_back(call, operand);
     if (provenance.steps.empty()) return;
     html_.open("ol", "origin");
     for (const auto& [step, left_out_before] : shown_steps(provenance)) {

@@ -34,7 +34,7 @@ Json location_json(const Report& report, const Site& site, uint32_t step) {
 
 Json origin_json(const Report& report, const OpCall& reader, const Operand& operand) {
   Json chain = Json::array();
-  const Provenance provenance = report.provenance.of(reader, operand);
+  const Provenance provenance = report.provenance.trace_back(reader, operand);
   for (const auto& [step, left_out_before] : shown_steps(provenance)) {
     const OpCall* call = step->call;
     Json link = {{"op", call->op}};

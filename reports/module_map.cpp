@@ -150,7 +150,7 @@ class MapBuilder {
   }
 
   std::string from_text(const OpCall& call, const Operand& operand) const {
-    const Provenance provenance = report_.provenance.of(call, operand);
+    const Provenance provenance = report_.provenance.trace_back(call, operand);
     if (provenance.steps.empty()) return "";
     const ProvenanceStep& step = provenance.steps.back();
     const std::string line = place(step.call->site.line);

@@ -160,7 +160,7 @@ class SarifLog {
     if (call == nullptr) return;
     std::set<std::pair<std::string, int>> listed;
     for (const Operand& operand : call->operands) {
-      const Provenance provenance = report_.provenance.of(*call, operand);
+      const Provenance provenance = report_.provenance.trace_back(*call, operand);
       if (provenance.steps.empty() || !operand.is_floating()) continue;
       const ProvenanceStep& step = provenance.steps.back();
       const SourceLine& line = step.call->site.line;
@@ -211,7 +211,7 @@ class SarifLog {
     const OpCall* call = report_.run.call(finding.call);
     const Operand* odd = call == nullptr ? nullptr : call->operand(finding.odd_operand);
     if (odd == nullptr) return {};
-    const Provenance provenance = report_.provenance.of(*call, *odd);
+    const Provenance provenance = report_.provenance.trace_back(*call, *odd);
     Json places = Json::array();
     for (auto step = provenance.steps.rbegin(); step != provenance.steps.rend(); ++step)
       add_flow_place(step->call->site.line, step_sentence(provenance, *step), places);

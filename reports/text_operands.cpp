@@ -60,7 +60,7 @@ std::string led_to(size_t between, const std::string& text) {
 // end. What lies between only passed it on, and is counted.
 std::vector<Note> origin_notes(const Report& report, const Finding& finding, const OpCall& call,
                                const Operand& operand) {
-  const Provenance provenance = report.provenance.of(call, operand);
+  const Provenance provenance = report.provenance.trace_back(call, operand);
   if (provenance.steps.empty()) return {};
   const ProvenanceStep& nearest = provenance.steps.front();
   std::vector<Note> notes = {

@@ -43,8 +43,8 @@ Details explain(const RunIndex& index, const OpCall& call, const contracts::Answ
     details.fix = fix_of_missing(call, missing->dtype, contracts, target);
   } else if (const auto mix = find_mix(index, call, /*with_scalars=*/true)) {
     details.odd = mix->odd.operand->name;
-    details.cures =
-        mix_cures(index, options, call, *mix, index.provenance().of(call, *mix->odd.operand));
+    details.cures = mix_cures(index, options, call, *mix,
+                              index.provenance().trace_back(call, *mix->odd.operand));
   }
   return details;
 }

@@ -416,7 +416,7 @@ std::vector<Cure> made_wide(const RunIndex& index, const CureProposer& propose,
                             const OpCall& call) {
   std::vector<Cure> cures;
   for (const Operand& operand : call.operands) {
-    const OpCall* maker = index.provenance().of(call, operand).maker;
+    const OpCall* maker = index.provenance().trace_back(call, operand).maker;
     if (maker == nullptr || !operand.dtypes.within(kLowPrecision)) continue;
     add(cures, propose.cast_giver(*maker, Dtype::kFloat));
   }
@@ -463,8 +463,9 @@ std::vector<Cure> moved(const RunIndex& index, const JudgeOptions& options, cons
   if (rounded == nullptr) {
     std::vector<Cure> cures = propose.compute_in_float(call);
     // Ids that are written into what a line makes in Float, and asks for no dtype.
-    const OpCall* made =
-        call.operands.empty() ? nullptr : index.provenance().of(call, call.operands.front()).maker;
+    const OpCall* made = call.operands.empty()
+                             ? nullptr
+                             : index.provenance().trace_back(call, call.operands.front()).maker;
     const bool is_float = index.is_unasked(made) && made->result_dtype() == Dtype::kFloat;
     add(cures,
         cures.empty() && is_float ? propose.cast_result(*made, Dtype::kDouble) : std::nullopt);

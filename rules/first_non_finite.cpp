@@ -172,7 +172,7 @@ std::vector<Cure> kept_before_cast(const RunIndex& index, const CureProposer& pr
                                    const OpCall& call) {
   std::vector<Cure> cures;
   for (const Operand& operand : call.operands) {
-    const OpCall* cast = index.provenance().of(call, operand).maker;
+    const OpCall* cast = index.provenance().trace_back(call, operand).maker;
     const bool is_lowered = cast != nullptr && index.has(*cast, ops::kCast) &&
                             operand.dtypes.within(kLowPrecision) && !is_parameter(operand) &&
                             is_users_own(cast->site) && !cast->operands.empty() &&

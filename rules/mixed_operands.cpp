@@ -105,7 +105,7 @@ contracts::Acceptance autocast_here(const RunIndex& index, const JudgeOptions& o
 Details explain(const RunIndex& index, const JudgeOptions& options, const RefusedMix& refusal,
                 const std::vector<OpCallId>& unread) {
   const auto& [call, mix] = refusal;
-  const Provenance source = index.provenance().of(call, *mix.odd.operand);
+  const Provenance source = index.provenance().trace_back(call, *mix.odd.operand);
   Details details;
   details.odd = mix.odd.operand->name;
   details.why = mix_why(index, call, mix, source, autocast_here(index, options, call, mix)) +
@@ -142,7 +142,7 @@ std::string cause(const RefusedMix& refusal, const RunIndex& index) {
   const auto& [call, mix] = refusal;
   if (!was_let_through(call)) return "";
   if (call.follows != kNoOpCall) return "follows";
-  const OpCall* maker = index.provenance().of(call, *mix.odd.operand).maker;
+  const OpCall* maker = index.provenance().trace_back(call, *mix.odd.operand).maker;
   return maker == nullptr ? "" : recorded_place(maker->site);
 }
 
@@ -217,7 +217,7 @@ void check_recurrent(const RunIndex& index, const OpCall& call, Findings& out) {
                                           dtype_name(named->weight));
   out.add(call, message, [&] {
     const std::string& module = call.site.module;
-    const Provenance source = index.provenance().of(call, *input);
+    const Provenance source = index.provenance().trace_back(call, *input);
     Details details;
     details.odd = input->name;
     details.why =

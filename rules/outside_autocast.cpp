@@ -73,7 +73,7 @@ void note_refusal(const RunIndex& index, const JudgeOptions& options, const OpCa
   const Dtype low = (odd_is_low ? mix->odd : mix->other).dtype;
   if (wide.dtype != Dtype::kFloat || !kLowPrecision.contains(low)) return;
   if (wide.is_parameter() && !wide.operand->requires_grad) return;
-  const Provenance source = index.provenance().of(call, *mix->odd.operand);
+  const Provenance source = index.provenance().trace_back(call, *mix->odd.operand);
   // A line of the user's own raised it on the way: "x.to(scale.dtype)".
   const bool is_raised = source.maker != nullptr && index.has(*source.maker, ops::kCast) &&
                          source.maker->site.phase == Phase::kForward &&
@@ -82,7 +82,7 @@ void note_refusal(const RunIndex& index, const JudgeOptions& options, const OpCa
   // A copy that is lowered once the model was trained without it, to evaluate or to save it.
   const Side& lower = odd_is_low ? mix->odd : mix->other;
   const OpCall* lowered =
-      lower.is_parameter() ? index.provenance().of(call, *lower.operand).maker : nullptr;
+      lower.is_parameter() ? index.provenance().trace_back(call, *lower.operand).maker : nullptr;
   if (training.step != nullptr && lowered != nullptr && index.has(*lowered, ops::kCast) &&
       lowered->first_step > training.step->first_step)
     return;
@@ -208,7 +208,7 @@ Reason reason_of(const Process& process, const TrainingAskedFor& training) {
 std::string made_low(const RunIndex& index, const TrainingAskedFor& training) {
   if (training.lower == nullptr) return "";
   const Operand& parameter = *low_parameter(*training.lower);
-  const std::string made = how_made(index.provenance().of(*training.lower, parameter));
+  const std::string made = how_made(index.provenance().trace_back(*training.lower, parameter));
   return made.empty() ? "" : fmt::format("; {} {}", parameter.parameter, made);
 }
 

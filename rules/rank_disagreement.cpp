@@ -226,7 +226,7 @@ std::vector<Cure> made_alike(const RunIndex& index, const JudgeOptions& options,
   const OpCall& call = *found.odd->call;
   const Operand* odd = call.operand(odd_operand(found));
   const auto dtype = found.what.usual.single();
-  const OpCall* maker = odd == nullptr ? nullptr : index.provenance().of(call, *odd).maker;
+  const OpCall* maker = odd == nullptr ? nullptr : index.provenance().trace_back(call, *odd).maker;
   auto cure = maker != nullptr && dtype ? CureProposer(index, options).cast_result(*maker, *dtype)
                                         : std::nullopt;
   return cure ? std::vector{*std::move(cure)} : std::vector<Cure>();

@@ -191,7 +191,7 @@ void cast(const Judged& judged, const OpCall& call, const Operand& odd, Dtype dt
   words.add(judged.propose.cast_floats_alone(call, odd));
   if (kIntegral.contains(*odd.dtypes.single()) && dtype == Dtype::kFloat)
     words.add(judged.propose.cast_drawn(call, odd, dtype));
-  const OpCall* maker = judged.index.provenance().of(call, odd).maker;
+  const OpCall* maker = judged.index.provenance().trace_back(call, odd).maker;
   const bool is_kept = maker == nullptr || CureProposer::is_learned(odd);
   auto made = is_kept ? std::nullopt : judged.propose.cast_result(*maker, dtype);
   if (made && judged.propose.is_made_for_more(call, maker))
@@ -312,7 +312,7 @@ std::optional<Words> of_written(const RefusedCall& refusal, const Judged& judged
     words.fix = "give rounding_mode=\"floor\", or use floor_divide(): whole numbers stay whole";
     words.add(judged.propose.rewrite(call, *written->dtypes.single(), "floor", words.fix));
   }
-  const OpCall* maker = judged.index.provenance().of(call, *written).maker;
+  const OpCall* maker = judged.index.provenance().trace_back(call, *written).maker;
   if (!is_unasked || maker != made) make(maker);
   return words;
 }
@@ -443,7 +443,8 @@ std::optional<Words> of_mismatch(const RefusedCall& refusal, const Judged& judge
                         (is_mask && acceptance == contracts::Acceptance::kUnknown);
   if (!odd->is_written && is_taken) cast(judged, refusal.call, *odd, wanted, words);
   const bool is_asked = odd->is_written && names(refusal, wanted) && names_both;
-  const OpCall* maker = is_asked ? judged.index.provenance().of(refusal.call, *odd).maker : nullptr;
+  const OpCall* maker =
+      is_asked ? judged.index.provenance().trace_back(refusal.call, *odd).maker : nullptr;
   if (maker != nullptr) words.add(judged.propose.cast_result(*maker, wanted));
   return words;
 }

@@ -233,7 +233,7 @@ class Promotions {
     for (const OpCall& call : index_.judged_calls()) {
       const auto mix = refused_mix(index_, call);
       if (!mix) continue;
-      const Provenance source = index_.provenance().of(call, *mix->odd.operand);
+      const Provenance source = index_.provenance().trace_back(call, *mix->odd.operand);
       if (source.promotion != nullptr) led_to_refusal_.insert(source.promotion->id);
     }
   }
@@ -285,7 +285,7 @@ class Promotions {
   }
 
   Details explain(const OpCall& call, const Promotion& found) const {
-    const Provenance source = index_.provenance().of(call, *found.wide);
+    const Provenance source = index_.provenance().trace_back(call, *found.wide);
     return {.odd = found.wide->name,
             .why = fmt::format(
                 "{} is {}{}; the result and all that follows take {} the memory, and a "

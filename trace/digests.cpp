@@ -30,15 +30,15 @@ class DigestReader {
         process_(process) {}
 
   void read() {
-    for (size_t offset : records_.of(RecordKind::kDigestPage)) find_entries(offset);
+    for (size_t offset : records_.offsets(RecordKind::kDigestPage)) find_entries(offset);
     for (const Entry& entry : digests_) read_digest(entry);
-    for (size_t offset : records_.of(RecordKind::kSignature))
+    for (size_t offset : records_.offsets(RecordKind::kSignature))
       signatures_.emplace(bytes_.load<SignatureRecord>(offset).id, offset);
-    for (size_t offset : records_.of(RecordKind::kInexact)) {
+    for (size_t offset : records_.offsets(RecordKind::kInexact)) {
       const auto record = bytes_.load<InexactRecord>(offset);
       off_.try_emplace(record.signature, record.to, record.from);
     }
-    for (size_t offset : records_.of(RecordKind::kOpTime)) {
+    for (size_t offset : records_.offsets(RecordKind::kOpTime)) {
       const auto record = bytes_.load<OpTimeRecord>(offset);
       Times& times = times_[record.signature];
       times.sum_ns += static_cast<double>(record.time_ns);

@@ -37,7 +37,7 @@ void read_health(const TraceBytes& bytes, const TraceRecords& records, StringTab
     damage.leave_out(fmt::format("more of the run's health than there may be, at byte {}", offset));
     return true;
   };
-  for (size_t offset : records.of(RecordKind::kHealthRow)) {
+  for (size_t offset : records.offsets(RecordKind::kHealthRow)) {
     if (is_too_much(offset)) break;
     const auto record = bytes.load<HealthRowRecord>(offset);
     const bool is_possible = record.role > 0 && record.dtype < 64 &&
@@ -53,7 +53,7 @@ void read_health(const TraceBytes& bytes, const TraceRecords& records, StringTab
                           call_of(record.signature),
                           {}});
   }
-  for (size_t offset : records.of(RecordKind::kHealthSample)) {
+  for (size_t offset : records.offsets(RecordKind::kHealthSample)) {
     if (is_too_much(offset)) break;
     const auto record = bytes.load<HealthSampleRecord>(offset);
     if (record.step == 0) continue;  // used again

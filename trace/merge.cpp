@@ -238,11 +238,11 @@ class TraceMerger::State::Input {
     if (!add_processes()) return all_.seen_twice_.push_back(name_);
     all_.flags_ |= header_.flags;
     const auto before = static_cast<uint32_t>(all_.signatures_.size());
-    for (size_t offset : records_.of(RecordKind::kGroup)) {
+    for (size_t offset : records_.offsets(RecordKind::kGroup)) {
       const auto record = bytes_.load<GroupRecord>(offset);
       groups_[record.signature] = string(record.ranks);
     }
-    for (size_t offset : records_.of(RecordKind::kSignature)) add_signature(offset);
+    for (size_t offset : records_.offsets(RecordKind::kSignature)) add_signature(offset);
     for (size_t i = before; i < all_.signatures_.size(); ++i) translate_origins(i);
     if (is_merged()) add_makers_of_merged();
     add_notes();
@@ -262,7 +262,7 @@ class TraceMerger::State::Input {
   bool add_processes() {
     std::vector<MergedProcess> more;
     if (is_merged()) {
-      for (size_t offset : records_.of(RecordKind::kProcess)) {
+      for (size_t offset : records_.offsets(RecordKind::kProcess)) {
         const auto record = bytes_.load<ProcessRecord>(offset);
         MergedProcess& process = more.emplace_back();
         std::memcpy(&process.header, record.file_header, sizeof process.header);
@@ -521,7 +521,7 @@ class TraceMerger::State::Input {
 
   void add_makers_of_merged() {
     const uint64_t here = all_.processes_.size() - first_process_;
-    for (size_t offset : records_.of(RecordKind::kMadeBy)) {
+    for (size_t offset : records_.offsets(RecordKind::kMadeBy)) {
       const auto record = bytes_.load<MadeByRecord>(offset);
       const uint32_t id = merged(record.signature);
       if (id == 0 || record.first > record.last || record.last >= here) {
@@ -542,7 +542,7 @@ class TraceMerger::State::Input {
 
   // What was noted about signatures after they were written.
   void add_notes() {
-    for (size_t offset : records_.of(RecordKind::kThrow)) {
+    for (size_t offset : records_.offsets(RecordKind::kThrow)) {
       auto record = bytes_.load<ThrowRecord>(offset);
       MergedSignature* signature = signature_of(record.signature);
       if (signature == nullptr || signature->throws.size() == kMaxThrows) continue;
@@ -557,7 +557,7 @@ class TraceMerger::State::Input {
           });
       if (!is_known) throws.push_back(record);
     }
-    for (size_t offset : records_.of(RecordKind::kInexact)) {
+    for (size_t offset : records_.offsets(RecordKind::kInexact)) {
       auto record = bytes_.load<InexactRecord>(offset);
       MergedSignature* signature = signature_of(record.signature);
       const bool is_known = signature != nullptr && signature->has_inexact &&
@@ -571,7 +571,7 @@ class TraceMerger::State::Input {
       signature->has_inexact = true;
       signature->inexact = record;
     }
-    for (size_t offset : records_.of(RecordKind::kNonFinite)) {
+    for (size_t offset : records_.offsets(RecordKind::kNonFinite)) {
       auto record = bytes_.load<NonFiniteRecord>(offset);
       MergedSignature* signature = signature_of(record.signature);
       if (signature == nullptr) continue;
@@ -587,7 +587,7 @@ class TraceMerger::State::Input {
       else if (record.step < known->step)
         *known = record;
     }
-    for (size_t offset : records_.of(RecordKind::kGpuWork)) add_gpu_work(offset);
+    for (size_t offset : records_.offsets(RecordKind::kGpuWork)) add_gpu_work(offset);
   }
 
   void add_gpu_work(size_t offset) {
@@ -607,12 +607,12 @@ class TraceMerger::State::Input {
   }
 
   void add_facts() {
-    for (size_t offset : records_.of(RecordKind::kFact)) {
+    for (size_t offset : records_.offsets(RecordKind::kFact)) {
       const auto record = bytes_.load<FactRecord>(offset);
       all_.processes_[first_process_].facts[string(record.key)] = string(record.value);
     }
     const size_t here = all_.processes_.size() - first_process_;
-    for (size_t offset : records_.of(RecordKind::kProcessFact)) {
+    for (size_t offset : records_.offsets(RecordKind::kProcessFact)) {
       const auto record = bytes_.load<ProcessFactRecord>(offset);
       if (!is_merged() || record.process >= here) continue;
       all_.processes_[first_process_ + record.process].facts[string(record.key)] =

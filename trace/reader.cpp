@@ -20,7 +20,7 @@ namespace trace {
 
 void read_facts(const TraceBytes& bytes, const TraceRecords& records, StringTable& strings,
                 Damage& damage, Process& process) {
-  for (size_t offset : records.of(RecordKind::kFact)) {
+  for (size_t offset : records.offsets(RecordKind::kFact)) {
     const auto record = bytes.load<FactRecord>(offset);
     const std::string_view key = strings.text(record.key, "a fact");
     if (key.empty()) {
@@ -38,7 +38,7 @@ namespace {
 std::vector<Process> read_processes(const TraceBytes& bytes, const TraceRecords& records,
                                     StringTable& strings, Damage& damage) {
   std::vector<Process> processes;
-  for (size_t offset : records.of(RecordKind::kProcess)) {
+  for (size_t offset : records.offsets(RecordKind::kProcess)) {
     const auto record = bytes.load<ProcessRecord>(offset);
     FileHeader header;
     std::memcpy(&header, record.file_header, sizeof header);
@@ -49,7 +49,7 @@ std::vector<Process> read_processes(const TraceBytes& bytes, const TraceRecords&
     std::string_view devices = strings.text(record.devices, "a process' devices");
     while (!devices.empty()) process.devices.emplace_back(next_piece(devices, ','));
   }
-  for (size_t offset : records.of(RecordKind::kProcessFact)) {
+  for (size_t offset : records.offsets(RecordKind::kProcessFact)) {
     const auto record = bytes.load<ProcessFactRecord>(offset);
     if (record.process >= processes.size()) {
       damage.leave_out(fmt::format("a fact of process {}, which is not there, at byte {}",

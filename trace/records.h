@@ -54,7 +54,7 @@ class TraceBytes {
 struct TraceRecords {
   std::vector<size_t> of_kind[static_cast<int>(RecordKind::kEnd)];
 
-  const std::vector<size_t>& of(RecordKind kind) const { return of_kind[static_cast<int>(kind)]; }
+  const auto& offsets(RecordKind kind) const { return of_kind[static_cast<int>(kind)]; }
 };
 
 // Walks through what follows the header. Its used_bytes is not believed where it is less than what

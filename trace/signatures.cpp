@@ -105,7 +105,7 @@ SignatureReader::SignatureReader(const TraceBytes& bytes, const TraceRecords& re
       room_bytes_(kRoomBytes + kRoomPerFileByte * bytes.size_bytes()) {}
 
 std::vector<OpCall> SignatureReader::read(OpCallId first_id, uint32_t process, size_t merged) {
-  for (size_t offset : records_.of(RecordKind::kSignature)) read_signature(offset);
+  for (size_t offset : records_.offsets(RecordKind::kSignature)) read_signature(offset);
   read_throws();
   read_inexact_values();
   read_gpu_work();
@@ -222,7 +222,7 @@ SignatureReader::Signature* SignatureReader::signature_of(uint32_t id, const cha
 }
 
 void SignatureReader::read_throws() {
-  for (size_t offset : records_.of(RecordKind::kThrow)) {
+  for (size_t offset : records_.offsets(RecordKind::kThrow)) {
     const auto record = bytes_.load<ThrowRecord>(offset);
     if (record.signature == 0) continue;  // thrown outside of every op
     Signature* signature = signature_of(record.signature, "a throw", offset);
@@ -239,7 +239,7 @@ void SignatureReader::read_throws() {
 }
 
 void SignatureReader::read_inexact_values() {
-  for (size_t offset : records_.of(RecordKind::kInexact)) {
+  for (size_t offset : records_.offsets(RecordKind::kInexact)) {
     const auto record = bytes_.load<InexactRecord>(offset);
     Signature* signature = signature_of(record.signature, "an inexact value", offset);
     if (signature == nullptr ||
@@ -273,14 +273,14 @@ std::optional<GpuWorkKind> SignatureReader::gpu_kind_of(uint8_t kind, size_t off
 }
 
 void SignatureReader::read_times(uint32_t process, Run& run) {
-  for (size_t offset : records_.of(RecordKind::kOpTime)) {
+  for (size_t offset : records_.offsets(RecordKind::kOpTime)) {
     const auto record = bytes_.load<OpTimeRecord>(offset);
     const Signature* signature = signature_of(record.signature, "a time", offset);
     if (signature == nullptr) continue;
     run.times.push_back({signature->returned_id(), process, record.thread, record.step,
                          record.begin_unix_ns, record.time_ns});
   }
-  for (size_t offset : records_.of(RecordKind::kGpuTime)) {
+  for (size_t offset : records_.offsets(RecordKind::kGpuTime)) {
     const auto record = bytes_.load<GpuTimeRecord>(offset);
     const auto kind = gpu_kind_of(record.kind, offset);
     const Signature* signature =
@@ -300,7 +300,7 @@ void SignatureReader::read_health(uint32_t process, Run& run) {
 }
 
 void SignatureReader::read_gpu_work() {
-  for (size_t offset : records_.of(RecordKind::kGpuWork)) {
+  for (size_t offset : records_.offsets(RecordKind::kGpuWork)) {
     const auto record = bytes_.load<GpuWorkRecord>(offset);
     if (record.signature == 0) continue;  // launched outside of every op
     Signature* signature = signature_of(record.signature, "work of a GPU", offset);
@@ -319,7 +319,7 @@ void SignatureReader::read_gpu_work() {
 }
 
 void SignatureReader::read_groups() {
-  for (size_t offset : records_.of(RecordKind::kGroup)) {
+  for (size_t offset : records_.offsets(RecordKind::kGroup)) {
     const auto record = bytes_.load<GroupRecord>(offset);
     Signature* signature = signature_of(record.signature, "a process group", offset);
     if (signature == nullptr) continue;
@@ -330,7 +330,7 @@ void SignatureReader::read_groups() {
 
 // Op calls stand in the order of the processes that made them first.
 void SignatureReader::read_made_by(uint32_t process, size_t merged) {
-  for (size_t offset : records_.of(RecordKind::kMadeBy)) {
+  for (size_t offset : records_.offsets(RecordKind::kMadeBy)) {
     const auto record = bytes_.load<MadeByRecord>(offset);
     Signature* signature = signature_of(record.signature, "the makers", offset);
     if (signature == nullptr) continue;
@@ -348,7 +348,7 @@ void SignatureReader::read_made_by(uint32_t process, size_t merged) {
 
 void SignatureReader::read_non_finite_results() {
   constexpr size_t kKinds = 8;  // inf and NaN, of a result, of the loss, or read; yes and no
-  for (size_t offset : records_.of(RecordKind::kNonFinite)) {
+  for (size_t offset : records_.offsets(RecordKind::kNonFinite)) {
     const auto record = bytes_.load<NonFiniteRecord>(offset);
     Signature* signature = signature_of(record.signature, "a non-finite result", offset);
     if (signature == nullptr) continue;

@@ -99,7 +99,7 @@ Number number_in(const std::string& text, int base) {
 
 }  // namespace
 
-Sources Sources::of(const Run& run, fs::file_time_type started_at) {
+Sources Sources::of_run(const Run& run, fs::file_time_type started_at) {
   Sources sources;
   const Said said = said_in(run);
   for (const auto& [path, wanted] : lines_of(run)) {

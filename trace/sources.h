@@ -23,7 +23,7 @@ namespace dtypecheck {
 class Sources {
  public:
   // Of the files that have not changed since the run began: others may not be what ran.
-  static Sources of(const Run& run, std::filesystem::file_time_type started_at);
+  static Sources of_run(const Run& run, std::filesystem::file_time_type started_at);
   // Of the notebooks' cells that the trace itself has.
   static Sources of_cells(const Run& run);
   // What the run folder has, or what stands beside the trace; nothing where there is none. Throws

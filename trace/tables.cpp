@@ -16,7 +16,7 @@ template <typename Record>
 void add_ids(const TraceBytes& bytes, const TraceRecords& records, RecordKind kind,
              const char* what, IdTable& ids, Damage& damage) {
   const size_t largest_id = bytes.size_bytes() / sizeof(Record);
-  for (size_t offset : records.of(kind)) {
+  for (size_t offset : records.offsets(kind)) {
     const uint32_t id = bytes.load<Record>(offset).id;
     if (ids.add(id, offset, largest_id)) continue;
     const char* why = ids.offset_of(id) == 0 ? "is impossible" : "appears twice";
@@ -56,7 +56,7 @@ SiteTable::SiteTable(const TraceBytes& bytes, const TraceRecords& records, Strin
     : bytes_(bytes), strings_(strings), damage_(damage), symbolizer_(symbolizer) {
   add_ids<SiteRecord>(bytes, records, RecordKind::kSite, "site", site_ids_, damage);
   add_ids<LineRecord>(bytes, records, RecordKind::kLine, "line", line_ids_, damage);
-  for (size_t offset : records.of(RecordKind::kMapping)) {
+  for (size_t offset : records.offsets(RecordKind::kMapping)) {
     const auto mapping = bytes.load<MappingRecord>(offset);
     if (mapping.begin < mapping.end) {
       mappings_[mapping.begin] = mapping;  // the later one wins: libraries come and go

@@ -21,7 +21,7 @@ bool write_file(const fs::path& path, std::string_view text) {
   }
 }
 
-std::string Stamps::of(const std::string& file) {
+std::string Stamps::stamp_of(const std::string& file) {
   const std::scoped_lock held(lock_);
   const auto [at, is_new] = known_.try_emplace(file);
   struct stat about;

@@ -18,7 +18,7 @@ std::string content_of(const std::string& file);  // a hash of it; "" where ther
 // thousands of LibTorch's headers to ask about. Any thread may call it.
 class Stamps {
  public:
-  std::string of(const std::string& file);
+  std::string stamp_of(const std::string& file);
 
  private:
   std::mutex lock_;

@@ -79,14 +79,15 @@ bool FactsCache::list_holds(const std::string& name) {
   std::istringstream lines(*text);
   for (std::string line; std::getline(lines, line);) {
     const size_t end = line.find('\t');
-    if (end == line.npos || line.substr(0, end) != stamps_.of(line.substr(end + 1))) return false;
+    if (end == line.npos || line.substr(0, end) != stamps_.stamp_of(line.substr(end + 1)))
+      return false;
   }
   return at->second = true;
 }
 
 std::string FactsCache::list_of(const std::vector<std::string>& files) {
   std::string text;
-  for (const std::string& file : files) text += stamps_.of(file) + "\t" + file + "\n";
+  for (const std::string& file : files) text += stamps_.stamp_of(file) + "\t" + file + "\n";
   const std::string name = hash_text(fnv1a(text));
   if (lists_.try_emplace(name, true).second) write_file(folder_ / (name + ".headers"), text);
   return name;

@@ -244,7 +244,7 @@ std::optional<PrecompiledHeaders::Kept> PrecompiledHeaders::find(const Group& gr
     const size_t stamp = line.find('\t'), content = line.find('\t', stamp + 1);
     if (stamp == line.npos || content == line.npos) return std::nullopt;
     const std::string file = line.substr(content + 1);
-    const bool is_same = stamps_.of(file) == line.substr(0, stamp) ||
+    const bool is_same = stamps_.stamp_of(file) == line.substr(0, stamp) ||
                          content_of(file) == line.substr(stamp + 1, content - stamp - 1);
     if (!is_same) return std::nullopt;
     kept.files.push_back(file);
@@ -292,7 +292,7 @@ std::optional<PrecompiledHeaders::Kept> PrecompiledHeaders::make(const Group& gr
         std::find(group.large.begin(), group.large.end(), file) != group.large.end();
     if (!is_own) kept.names.insert(first_name(file, made->folders));
     kept.files.push_back(file);
-    headers += fmt::format("{}\t{}\t{}\n", stamps_.of(file), content_of(file), file);
+    headers += fmt::format("{}\t{}\t{}\n", stamps_.stamp_of(file), content_of(file), file);
   }
   chmod(draft.c_str(), 0600);
   if (rename(draft.c_str(), kept.pch.c_str()) != 0) {

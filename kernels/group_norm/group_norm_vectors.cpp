@@ -92,7 +92,8 @@ HWY_NOINLINE void group_backward(const GroupNormBackward& a, int64_t g, const fl
   thread_local Room room;
   const int64_t step = static_cast<int64_t>(lanes()), kept_of_channel = (a.spatial + step) & -step;
   const bool keeps = kSilu && channels * kept_of_channel <= int64_t{1} << 18;
-  float* const kept = keeps ? room.of(static_cast<size_t>(channels * kept_of_channel)) : nullptr;
+  float* const kept =
+      keeps ? room.reserve(static_cast<size_t>(channels * kept_of_channel)) : nullptr;
   double sum_h = 0, sum_dot = 0;
   for (int64_t c = 0; c < channels; ++c) {
     float* const kept_here = kept + (keeps ? c * kept_of_channel : 0);

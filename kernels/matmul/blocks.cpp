@@ -95,7 +95,7 @@ class Block {
     const int64_t of_a = parts_pack_a_ ? 0 : a_.words(), of_b = parts_pack_b_ ? 0 : b_.words();
     const int64_t sums = in_one() ? 0 : e.rows * e.cols;
     // b first: it is where the block before had it, of other rows and the same columns.
-    float* const all = room.of(static_cast<size_t>(of_a + of_b + sums));
+    float* const all = room.reserve(static_cast<size_t>(of_a + of_b + sums));
     b_.put_at(all);
     a_.put_at(all + of_b);
     sums_ = sums > 0 ? all + of_b + of_a : nullptr;
@@ -143,7 +143,8 @@ class Block {
   Packed packed_by_part(const Packed& all, const Panels& panels, int64_t inner, int64_t depth,
                         Room& room) const {
     Packed here = all;
-    here.put_at(room.of(static_cast<size_t>(all.words(panels.last - panels.first))), panels.first);
+    here.put_at(room.reserve(static_cast<size_t>(all.words(panels.last - panels.first))),
+                panels.first);
     for (int64_t i = panels.first; i < panels.last; ++i) here.pack(i, inner, depth, tile_);
     return here;
   }
@@ -154,7 +155,7 @@ class Block {
     const int64_t down = parts_of(a_.panels(), a_panels);
     for_each_part(down * parts_of(b_.panels(), b_panels), [&](int64_t part) {
       thread_local Room room, of_sums;
-      float* const sums = of_sums.of(static_cast<size_t>(a_panels * tile_.rows * tile_.cols));
+      float* const sums = of_sums.reserve(static_cast<size_t>(a_panels * tile_.rows * tile_.cols));
       const int64_t a_first = part % down * a_panels, b_first = part / down * b_panels;
       const Panels rows{a_first, std::min(a_.panels(), a_first + a_panels)};
       const Panels cols{b_first, std::min(b_.panels(), b_first + b_panels)};
@@ -211,7 +212,7 @@ void multiply_few_rows(const Product& p, const Tile& tile) {
   constexpr int64_t kCols = 64;  // in a part
   thread_local Room room;
   const int64_t words = parts_of(p.inner, tile.numbers_in_word), row_words = words + kSlack;
-  float* const a = room.of(static_cast<size_t>(p.rows * row_words));
+  float* const a = room.reserve(static_cast<size_t>(p.rows * row_words));
   for (int64_t r = 0; r < p.rows; ++r) {
     float* const row = a + r * row_words;
     if (words > 0) tile.pack(p.a.at(r, 0), 1, p.inner, 1, row);

@@ -160,7 +160,7 @@ std::vector<Cure> CureProposer::masters_of(const OpCall& call, const Operand* pa
 // A cast while the model is trained, of all that a pipeline holds, say: at the outermost line that
 // hands the dtype on.
 std::optional<Cure> CureProposer::keep_dtype(const OpCall& call, const Operand& parameter) const {
-  const OpCall* maker = index_.provenance().of(call, parameter).maker;
+  const OpCall* maker = index_.provenance().trace_back(call, parameter).maker;
   const auto dtype = parameter.dtypes.single();
   if (maker == nullptr || !dtype || !index_.has(*maker, ops::kCast) || maker->first_step == 0 ||
       is_in_cpp(*maker))

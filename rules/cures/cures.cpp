@@ -143,7 +143,7 @@ std::optional<Cure> CureProposer::cast_operand(const OpCall& call, const Operand
   // The line calls the whole model; what a library casts in it, it casts to what it is called with.
   const std::string module = is_in_forward(site.line) ? site.module : root_module(site.module);
   const auto may_follow_input = [&] {  // and not a parameter of the module, as an embedding
-    if (index_.provenance().of(call, operand).parameter != nullptr) return false;
+    if (index_.provenance().trace_back(call, operand).parameter != nullptr) return false;
     return !index_.dtypes_in(call.process, module).intersects(operand.dtypes) ||
            takes_other_floats(call, module, dtype);
   };
@@ -430,7 +430,7 @@ bool is_weight(const Operand& operand) {
 
 std::optional<Cure> CureProposer::cast_floats_alone(const OpCall& call,
                                                     const Operand& operand) const {
-  const OpCall* cast = index_.provenance().of(call, operand).maker;
+  const OpCall* cast = index_.provenance().trace_back(call, operand).maker;
   const auto casts = [&](const OpCall& one, DtypeSet from) {
     return index_.has(one, ops::kCast) && !one.operands.empty() &&
            one.operands.back().dtypes.within(from) && one.result_dtype() &&
@@ -451,7 +451,7 @@ std::optional<Cure> CureProposer::cast_floats_alone(const OpCall& call,
 // one_hot takes classes in Long and gives Long, which is cast behind it.
 std::vector<Cure> CureProposer::cast_chooser(const OpCall& call, const Operand& operand,
                                              Dtype dtype, const std::string& noun) const {
-  const Provenance source = index_.provenance().of(call, operand);
+  const Provenance source = index_.provenance().trace_back(call, operand);
   const OpCall* maker = source.maker;
   for (const ProvenanceStep& step : source.steps)
     if (step.call->short_op() == "one_hot") maker = step.call;
@@ -519,7 +519,7 @@ std::optional<Cure> CureProposer::cast_giver(const OpCall& cast, Dtype dtype) co
 
 std::vector<Cure> CureProposer::widen_written(const OpCall& copy) const {
   if (copy.operands.size() != 2) return {};
-  const OpCall* maker = index_.provenance().of(copy, copy.operands.front()).maker;
+  const OpCall* maker = index_.provenance().trace_back(copy, copy.operands.front()).maker;
   const auto dtype = copy.operands.back().dtypes.single();
   if (maker == nullptr || !dtype || is_learned(copy.operands.front())) return {};
   std::vector<Cure> cures;
@@ -543,7 +543,7 @@ Cure CureProposer::cast_output(const OpCall& call, const std::string& module, Dt
 Cure CureProposer::cast_parameters(const OpCall& call, const Operand& operand,
                                    const std::string& module, Dtype dtype) const {
   Cure cure = cure_of(CureKind::kCastParameters, call, module, dtype);
-  const OpCall* maker = index_.provenance().of(call, operand).maker;
+  const OpCall* maker = index_.provenance().trace_back(call, operand).maker;
   const bool is_users_line =
       maker != nullptr && maker->site.line.known() && !is_installed(maker->site.line);
   if (is_users_line) cure.where = maker->site.line;

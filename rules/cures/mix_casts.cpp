@@ -76,7 +76,7 @@ static void cast_all_read(MixCase& m) {
 // be Float beside a model that is not, or in a program in Double: what reads it next would refuse
 // it.
 void cast_for_written(MixCase& m) {
-  const OpCall* maker = m.index.provenance().of(m.call, *m.other.operand).maker;
+  const OpCall* maker = m.index.provenance().trace_back(m.call, *m.other.operand).maker;
   const bool is_made = maker != nullptr && m.index.has(*maker, ops::kFactory) &&
                        maker->result_dtype() == m.other.dtype;
   const auto made = is_made && m.propose.is_named(*maker)

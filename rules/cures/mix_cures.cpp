@@ -18,7 +18,7 @@ void MixCase::add(std::optional<Cure> cure) {
 }
 
 bool was_lowered_by_autocast(const MixCase& m, const Side& side) {
-  const Provenance provenance = m.index.provenance().of(m.call, *side.operand);
+  const Provenance provenance = m.index.provenance().trace_back(m.call, *side.operand);
   return std::any_of(provenance.steps.begin(), provenance.steps.end(),
                      [&](const ProvenanceStep& step) {
                        return step.call->autocast.is_inner ||
@@ -35,7 +35,7 @@ static bool may_drop_scale(const MixCase& m, const Side& side) {
         return (ops::argument_facts(operand.name) & ops::kScale) != 0;
       });
   if (has_scale) return true;
-  const OpCall* maker = m.index.provenance().of(m.call, *side.operand).maker;
+  const OpCall* maker = m.index.provenance().trace_back(m.call, *side.operand).maker;
   if (maker == nullptr || !m.index.has(*maker, ops::kCast) || maker->operands.empty()) return true;
   const OpCall* before = m.index.run().call(maker->operands.front().origin);
   return before != nullptr && m.index.has(*before, ops::kScales);
@@ -178,13 +178,13 @@ static bool is_lowered_elsewhere(const RunIndex& index, const OpCall& maker, Dty
   return std::any_of(calls.begin(), calls.end(), [&](const OpCall& cast) {
     return cast.process == maker.process && index.has(cast, ops::kCast) &&
            cast.result_dtype() == low && is_users_own(cast.site) && cast.operands.size() == 1 &&
-           index.provenance().of(cast, cast.operands.front()).maker == &maker;
+           index.provenance().trace_back(cast, cast.operands.front()).maker == &maker;
   });
 }
 
 std::vector<Cure> promotion_cures(const RunIndex& index, const JudgeOptions& options,
                                   const OpCall& call, const Operand& wide, Dtype low) {
-  Provenance source = index.provenance().of(call, wide);
+  Provenance source = index.provenance().trace_back(call, wide);
   source.promotion = &call;
   source.promoted_by = &wide;
   const Mix mix{{&wide, wide.role, "", *wide.dtypes.single()}, {nullptr, Role::kInput, "", low}};

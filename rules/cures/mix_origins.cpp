@@ -26,7 +26,7 @@ void cast_at_maker(MixCase& m) {
 // "torch.lerp(p.grad, m, b)", and "m.lerp_(p.grad, b)" below: no line of the user's makes the odd
 // one, but one makes what it meets.
 void cast_other_at_maker(MixCase& m) {
-  const OpCall* maker = m.index.provenance().of(m.call, *m.other.operand).maker;
+  const OpCall* maker = m.index.provenance().trace_back(m.call, *m.other.operand).maker;
   if (maker == nullptr) return;
   const bool is_here = maker->site.line.file == m.call.site.line.file && !m.other.is_parameter();
   // A tensor in a weight's place that no module holds, and that had the dtype before.
@@ -43,7 +43,7 @@ void raise_defaults(MixCase& m) {
                      : m.other.dtype == Dtype::kDouble ? &m.other
                                                        : nullptr;
   if (wide == nullptr || wide->operand == nullptr) return;
-  const Provenance asked = m.index.provenance().of(m.call, *wide->operand);
+  const Provenance asked = m.index.provenance().trace_back(m.call, *wide->operand);
   const OpCall* maker = asked.maker;
   const bool is_asked = maker != nullptr && asked.parameter == nullptr &&
                         is_users_own(maker->site) && !maker->autocast.is_inner &&
@@ -53,7 +53,7 @@ void raise_defaults(MixCase& m) {
       std::any_of(m.call.operands.begin(), m.call.operands.end(), [&](const Operand& operand) {
         return operand.dtypes == DtypeSet(Dtype::kFloat) &&
                (is_parameter(operand) ||
-                m.index.provenance().of(m.call, operand).parameter != nullptr);
+                m.index.provenance().trace_back(m.call, operand).parameter != nullptr);
       });
   if (!is_asked || !meets_learned || m.index.has_parameters_in(m.call.process, Dtype::kDouble))
     return;
@@ -91,7 +91,7 @@ void cast_other_sixteen_bits(MixCase& m) {
     const bool is_other =
         dtype && operand.promotes() && kLowPrecision.contains(*dtype) && *dtype != m.other.dtype;
     if (!is_other || !kLowPrecision.contains(m.other.dtype)) continue;
-    const OpCall* maker = m.index.provenance().of(*joined, operand).maker;
+    const OpCall* maker = m.index.provenance().trace_back(*joined, operand).maker;
     if (maker != nullptr && maker != joined) m.add(m.propose.cast_result(*maker, m.other.dtype));
   }
 }
@@ -176,7 +176,7 @@ void cast_at_promotion(MixCase& m) {
   m.add(m.propose.cast_result(*m.source.maker, wanted));
   // It is meant to be trained there: then the rest of the model has to follow.
   for (const Operand& operand : promotion.operands) {
-    const Operand* rest = m.index.provenance().of(promotion, operand).parameter;
+    const Operand* rest = m.index.provenance().trace_back(promotion, operand).parameter;
     if (rest != nullptr && rest->dtypes == DtypeSet(wanted))
       m.add(m.propose.ask_otherwise(promotion, *rest));
   }

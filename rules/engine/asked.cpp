@@ -471,7 +471,7 @@ std::optional<Asked> who_asked(const RunIndex& index, const JudgeOptions& option
                                const OpCall& reader, const Operand& operand) {
   const auto dtype = operand.dtypes.single();
   if (!dtype || !kLowPrecision.contains(*dtype)) return std::nullopt;
-  const Provenance provenance = index.provenance().of(reader, operand);
+  const Provenance provenance = index.provenance().trace_back(reader, operand);
   if (provenance.maker == nullptr) return std::nullopt;
   Asker asker(index, options, reader, *dtype, root_module(operand.parameter));
   if (index.is_unasked(provenance.maker)) {

@@ -261,7 +261,7 @@ static std::string others_in_list(const ProvenanceIndex& index, const OpCall& ca
   for (const Operand& other : call.operands) {
     const bool is_beside = &other != &odd && other.dtypes == odd.dtypes &&
                            list_name(other.name) == list_name(odd.name);
-    const OpCall* maker = is_beside ? index.of(call, other).maker : nullptr;
+    const OpCall* maker = is_beside ? index.trace_back(call, other).maker : nullptr;
     const std::string its_line = maker == nullptr ? "" : place(maker->site);
     const bool is_new =
         its_line != line && std::find(lines.begin(), lines.end(), its_line) == lines.end();
@@ -276,7 +276,7 @@ void Findings::say_provenance(Finding& finding) const {
   const OpCall* call = run_.call(finding.call);
   const Operand* odd = call == nullptr ? nullptr : call->operand(finding.odd_operand);
   if (odd == nullptr) return;
-  const Provenance provenance = provenance_.of(*call, *odd);
+  const Provenance provenance = provenance_.trace_back(*call, *odd);
   const std::string made = how_made(provenance);
   if (made.empty()) return;
   const std::string& name = is_parameter(*odd) ? odd->parameter : odd->name;

@@ -76,7 +76,7 @@ bool is_computed(const RunIndex& index, const Operand& operand) {
 bool is_cast_weight(const RunIndex& index, const OpCall& call, const Operand& operand) {
   if (!ops::is_right_factor(call.op, operand.name) || call.site.phase == Phase::kOptimizer)
     return false;
-  const Provenance provenance = index.provenance().of(call, operand);
+  const Provenance provenance = index.provenance().trace_back(call, operand);
   const OpCall* cast = provenance.maker;
   if (cast == nullptr || !index.has(*cast, ops::kCast) || cast->operands.empty()) return false;
   const Operand& source = cast->operands.front();
@@ -227,7 +227,7 @@ bool is_models_own_dtype(const Side& parameter, const Provenance& input) {
 // against an input whose dtype is the model's own. A layer whose parameters agree is right.
 bool is_parameter_odd(const RunIndex& index, const OpCall& call, const Sides& sides,
                       const Side& parameter, const Side& input) {
-  const Provenance source = index.provenance().of(call, *input.operand);
+  const Provenance source = index.provenance().trace_back(call, *input.operand);
   if (source.promotion != nullptr) return false;
   // A norm's input that a line of the user's raises to Float is meant to be so.
   const bool is_raised = source.maker != nullptr && index.has(*source.maker, ops::kCast) &&
@@ -290,13 +290,13 @@ const Side& odd_of_tie(const RunIndex& index, const OpCall& call, const Sides& s
     return *bias;
   }
   for (const Side& side : sides) {
-    if (index.provenance().of(call, *side.operand).promotion != nullptr) return side;
+    if (index.provenance().trace_back(call, *side.operand).promotion != nullptr) return side;
   }
   // What an optimizer computes in Float it means to.
   const Side* low = first_of(sides, [](const Side& s) { return kLowPrecision.contains(s.dtype); });
   if (low != nullptr && call.site.phase == Phase::kOptimizer) return *low;
   const auto is_models_own = [&](const Side& side) {
-    return index.provenance().of(call, *side.operand).parameter != nullptr;
+    return index.provenance().trace_back(call, *side.operand).parameter != nullptr;
   };
   const auto is_foreign = [&](const Side& side) { return !is_models_own(side); };
   const Side* own = first_of(sides, is_models_own);
@@ -307,7 +307,7 @@ const Side& odd_of_tie(const RunIndex& index, const OpCall& call, const Sides& s
   const Side* wide = first_of(sides, [](const Side& side) { return side.dtype == Dtype::kDouble; });
   if (wide != nullptr && !index.has_parameters_in(call.process, Dtype::kDouble)) return *wide;
   const auto is_cast = [&](const Side& side) {
-    const OpCall* maker = index.provenance().of(call, *side.operand).maker;
+    const OpCall* maker = index.provenance().trace_back(call, *side.operand).maker;
     return maker != nullptr && index.has(*maker, ops::kCast);
   };
   if (const Side* cast = first_of(sides, is_cast)) return *cast;
@@ -338,14 +338,14 @@ const Side* changed_since(const RunIndex& index, const OpCall& call, const Sides
 // What the line was given has another dtype now, and this side as well, but a line of the user's
 // casts it to what it was before: ".float()" in a model that runs in Double this time.
 bool is_held_back(const RunIndex& index, const OpCall& call, const Side& side, Dtype now) {
-  const OpCall* cast = index.provenance().of(call, *side.operand).maker;
+  const OpCall* cast = index.provenance().trace_back(call, *side.operand).maker;
   const bool is_held = cast != nullptr && index.has(*cast, ops::kCast) &&
                        is_users_own(cast->site) && !cast->operands.empty() &&
                        cast->operands.front().dtypes == DtypeSet(now);
   const OpCall* before = is_held ? index.ran_before(call) : nullptr;
   const Operand* then = before == nullptr ? nullptr : before->operand(side.operand->name);
   if (then == nullptr) return false;
-  const OpCall* maker = index.provenance().of(*before, *then).maker;
+  const OpCall* maker = index.provenance().trace_back(*before, *then).maker;
   return maker == nullptr || maker->site.line != cast->site.line;
 }
 
@@ -377,7 +377,7 @@ std::optional<Mix> changed_parameter(const RunIndex& index, const OpCall& call,
 
 // A line of the user's casts up what a layer gave in the dtype of the model's parameters.
 bool is_cast_up(const RunIndex& index, const OpCall& call, const Side& side) {
-  const OpCall* maker = index.provenance().of(call, *side.operand).maker;
+  const OpCall* maker = index.provenance().trace_back(call, *side.operand).maker;
   if (maker == nullptr || !index.has(*maker, ops::kCast) || maker->operands.empty()) return false;
   const auto low = maker->operands.front().dtypes.single();
   return side.dtype == Dtype::kFloat && is_users_own(maker->site) && low &&
@@ -391,7 +391,7 @@ std::optional<Mix> promoted_against_rest(const RunIndex& index, const OpCall& ca
                                          const Sides& sides) {
   if (sides.size() < 3) return std::nullopt;  // a tie, where it is asked as well
   const auto is_promoted = [&](const Side& side) {
-    return index.provenance().of(call, *side.operand).promotion != nullptr ||
+    return index.provenance().trace_back(call, *side.operand).promotion != nullptr ||
            is_cast_up(index, call, side);
   };
   const Side* raised = first_of(sides, is_promoted);

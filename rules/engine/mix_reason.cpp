@@ -80,7 +80,7 @@ std::string origin_reason(const RunIndex& index, const OpCall& call, const Mix& 
 // made after its model was lowered.
 std::string met_reason(const RunIndex& index, const OpCall& call, const Mix& mix) {
   if (!mix.other.is_parameter()) return "";
-  const Provenance provenance = index.provenance().of(call, *mix.other.operand);
+  const Provenance provenance = index.provenance().trace_back(call, *mix.other.operand);
   if (provenance.maker == nullptr || provenance.parameter != nullptr) return "";
   const std::string made = fmt::format("; {} was {}", subject_of(mix.other), made_text(provenance));
   if (mix.other.dtype != Dtype::kFloat || index.has(*provenance.maker, ops::kCast)) return made;

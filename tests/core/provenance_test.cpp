@@ -12,8 +12,8 @@ struct Asked {
   explicit Asked(const std::string& text, const std::string& operand = "")
       : run(parse_trace_text(text, "test").run) {
     const OpCall& call = run.calls.back();
-    way = ProvenanceIndex(run).of(call,
-                                  operand.empty() ? call.operands.front() : *call.operand(operand));
+    way = ProvenanceIndex(run).trace_back(
+        call, operand.empty() ? call.operands.front() : *call.operand(operand));
   }
 
   std::vector<OpCallId> ids() const {
@@ -160,7 +160,7 @@ TEST_CASE("provenance never loops") {
 TEST_CASE("an origin outside of the run ends the way") {
   Run run = parse_trace_text("op aten::add self=Half", "test").run;
   run.calls[0].operands[0].origin = 99;
-  CHECK(ProvenanceIndex(run).of(run.calls[0], run.calls[0].operands[0]).steps.empty());
+  CHECK(ProvenanceIndex(run).trace_back(run.calls[0], run.calls[0].operands[0]).steps.empty());
 }
 
 TEST_CASE("of a long way the nearest steps and the last are shown") {

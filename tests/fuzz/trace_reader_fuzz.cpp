@@ -21,7 +21,7 @@ void test_input(std::string_view input) {
   const ProvenanceIndex provenance(run);
   for (const OpCall& call : run.calls) {
     require(call.parent < call.id);
-    for (const Operand& operand : call.operands) provenance.of(call, operand);
+    for (const Operand& operand : call.operands) provenance.trace_back(call, operand);
   }
 }
 

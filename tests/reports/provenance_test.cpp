@@ -137,7 +137,8 @@ TEST_CASE("all parts of a finding name one maker of its dtype") {
       check_agreement(report);
       const OpCall* call = run.call(finding.call);
       const Operand* odd = call == nullptr ? nullptr : call->operand(finding.odd_operand);
-      if (odd != nullptr && report.provenance.of(*call, *odd).maker != nullptr) ++with_maker;
+      if (odd != nullptr && report.provenance.trace_back(*call, *odd).maker != nullptr)
+        ++with_maker;
     }
   }
   CHECK(with_maker >= 10);  // the cases are found, and some say where

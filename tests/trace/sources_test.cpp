@@ -44,7 +44,7 @@ TEST_CASE("lines around the op calls come back from the folder as they stood") {
   std::string text;
   for (int i = 1; i <= 40; ++i) text += "\tline " + std::to_string(i) + "\r\n";
   const std::string file = folder.write("train.py", text);
-  Sources::of(run_with_call_at(file, 20), kLater).write(folder.path);
+  Sources::of_run(run_with_call_at(file, 20), kLater).write(folder.path);
 
   const Sources sources = Sources::read(folder.path);
   CHECK(sources.line(file, 20) == "\tline 20");
@@ -58,7 +58,7 @@ TEST_CASE("lines around the op calls come back from the folder as they stood") {
 TEST_CASE("a source is known to be what ran until it changes") {
   const Folder folder;
   const std::string file = folder.write("train.py", "x = 1\n");
-  const Sources sources = Sources::of(run_with_call_at(file, 1), kLater);
+  const Sources sources = Sources::of_run(run_with_call_at(file, 1), kLater);
   CHECK(sources.is_unchanged(file));
   CHECK_FALSE(sources.is_unchanged((folder.path / "other.py").string()));
   folder.write("train.py", "x = 2\n");
@@ -72,7 +72,7 @@ TEST_CASE("what was written after the run began is not taken for what ran") {
   const Folder folder;
   const std::string file = folder.write("train.py", "x = 1\n");
   const auto before = fs::last_write_time(file) - std::chrono::seconds(1);
-  const Sources sources = Sources::of(run_with_call_at(file, 1), before);
+  const Sources sources = Sources::of_run(run_with_call_at(file, 1), before);
   CHECK(sources.line(file, 1).empty());
   CHECK_FALSE(sources.is_unchanged(file));
   sources.write(folder.path);
@@ -82,7 +82,7 @@ TEST_CASE("what was written after the run began is not taken for what ran") {
 TEST_CASE("a source that is not UTF-8 is kept all the same") {
   const Folder folder;
   const std::string file = folder.write("train.py", "x = '\xe4'\n");
-  Sources::of(run_with_call_at(file, 1), kLater).write(folder.path);
+  Sources::of_run(run_with_call_at(file, 1), kLater).write(folder.path);
   CHECK(Sources::read(folder.path).line(file, 1).starts_with("x = '"));
 }
 
@@ -102,7 +102,7 @@ TEST_CASE("a merged trace has the lines of its runs beside it") {
   const Folder folder;
   const std::string file = folder.write("train.py", "first\nsecond\n");
   const std::string trace = folder.write("all.dtrace", "");
-  Sources::of(run_with_call_at(file, 2), kLater).write(trace);
+  Sources::of_run(run_with_call_at(file, 2), kLater).write(trace);
   CHECK(fs::exists(trace + ".sources.json"));
   CHECK(Sources::read(trace).line(file, 2) == "second");
   CHECK(Sources::read(folder.write("other.dtrace", "")).line(file, 2).empty());

@@ -29,7 +29,7 @@ class PromotedDtype {
 
 class DtypeMix {
  public:
-  static DtypeMix of(c10::ArrayRef<c10::IValue> arguments) {
+  static DtypeMix of_arguments(c10::ArrayRef<c10::IValue> arguments) {
     DtypeMix mix;
     for (const c10::IValue& value : arguments) {
       if (value.isTensor())

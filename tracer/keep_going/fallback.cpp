@@ -223,7 +223,8 @@ void run_nudged(const c10::OperatorHandle& op, c10::DispatchKeySet below,
 
 void run_and_repair(const c10::OperatorHandle& op, c10::DispatchKeySet below,
                     torch::jit::Stack* stack, ThreadState* state) {
-  const DtypeMix mix = DtypeMix::of(torch::jit::last(*stack, op.schema().arguments().size()));
+  const DtypeMix mix =
+      DtypeMix::of_arguments(torch::jit::last(*stack, op.schema().arguments().size()));
   if (tracer.options.draws && facts_of(op).only_draws) return run_draw(op, below, stack, state);
   if (tracer.options.in_float) {
     if (!state->in_float) return op.redispatchBoxed(below, stack);
