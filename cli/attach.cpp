@@ -117,12 +117,12 @@ class Recording {
         case attaching::StubState::kWaiting:
           if (!is_interrupted && Clock::now() < deadline) break;
           call.take_back();
-          say(fmt::format("process {}: no op ran{}, so nothing was recorded", process_.pid,
-                          is_interrupted ? "" : fmt::format(" in {} s", command_.seconds)));
+          print_line(fmt::format("process {}: no op ran{}, so nothing was recorded", process_.pid,
+                                 is_interrupted ? "" : fmt::format(" in {} s", command_.seconds)));
           return false;
       }
       if (!attaching::is_alive(process_.pid)) {
-        say(fmt::format("process {} has ended", process_.pid));
+        print_line(fmt::format("process {} has ended", process_.pid));
         return false;
       }
       std::this_thread::sleep_for(kLook);
@@ -168,8 +168,8 @@ class Recording {
         std::this_thread::sleep_for(kLook);
         continue;
       }
-      say(fmt::format("process {} ran no op in {} s; the recording ends with its next one",
-                      process_.pid, kLongestEnd / 1s));
+      print_line(fmt::format("process {} ran no op in {} s; the recording ends with its next one",
+                             process_.pid, kLongestEnd / 1s));
       return;  // the slot stays as it is, so that it does
     }
     call.take_back();
@@ -187,12 +187,12 @@ int report_on(const AttachCommand& command, const attaching::RunningProcess& pro
   try {
     recorded.sources.write(folder.path());
   } catch (const OutputError& error) {
-    say(error.what());
+    print_line(error.what());
   }
   if (recorded.run.processes.empty()) return kCouldNotDo;
   reports::Report report = judging::judged_report(recorded, command.report);
   const int status = write_result(report, command.report);
-  say(fmt::format("the trace is in {}", folder.shown_path()));
+  print_line(fmt::format("the trace is in {}", folder.shown_path()));
   return status;
 }
 

@@ -160,7 +160,7 @@ static int build_operators(const BuildHookCommand& command) {
     try {
       lines += cuda_library(command) + "\n";
     } catch (const InputError& error) {
-      say(error.what());
+      print_line(error.what());
     }
   }
   return print_text(lines);

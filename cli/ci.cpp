@@ -58,7 +58,7 @@ void write_step_summary(const std::string& file, reports::Report& report) {
   std::ofstream out(file, std::ios::app);
   out << fmt::format("### dtypecheck: {}\n\n{}text\n{}{}\n", reports::headline(report), fence,
                      text.str(), fence);
-  if (!out.flush()) say(fmt::format("{}: cannot be written", file));
+  if (!out.flush()) print_line(fmt::format("{}: cannot be written", file));
 }
 
 // Places are relative to the repository for them, and not to the folder of the step.
@@ -89,7 +89,8 @@ bool differs_from_lock(const CiCommand& command, const Run& run) {
   if (is_set("GITHUB_ACTIONS"))
     print_text(fmt::format(
         "::error file={},title=dtypes::the run differs from it; the log says how\n", command.lock));
-  say(fmt::format("the run differs from {}; dtypecheck ci --update accepts that", command.lock));
+  print_line(
+      fmt::format("the run differs from {}; dtypecheck ci --update accepts that", command.lock));
   return true;
 }
 
@@ -97,15 +98,15 @@ bool differs_from_lock(const CiCommand& command, const Run& run) {
 int update(const CiCommand& command, const judging::RecordedRun& recorded,
            const reports::Report& report, int own) {
   if (own != 0) {
-    say(fmt::format("the program ended with status {}, so {} and {} stay as they are", own,
-                    command.baseline, command.lock));
+    print_line(fmt::format("the program ended with status {}, so {} and {} stay as they are", own,
+                           command.baseline, command.lock));
     return own;
   }
   if (status_of_whole(recorded, "the program") != kClean) return kCouldNotDo;
   judging::update_baseline(report, command.baseline);
   const std::string lock = judging::to_text(judging::lock_of(recorded.run));
   replace_file(command.lock, {lock});
-  say(fmt::format("{} has the dtypes of the modules; commit both files", command.lock));
+  print_line(fmt::format("{} has the dtypes of the modules; commit both files", command.lock));
   return kClean;
 }
 

@@ -283,7 +283,8 @@ int apply(const std::string& input) {
   cures::apply(change);
   cures::write_proven_change(input, change);
   for (const auto& file : change.files)
-    say(fmt::format("{} is changed; the original is in {}; dtypecheck cure --undo {} restores it",
+    print_line(
+        fmt::format("{} is changed; the original is in {}; dtypecheck cure --undo {} restores it",
                     printable(file.file), printable(file.copy), printable(input)));
   return print_text(printable_lines(diff));
 }
@@ -297,7 +298,7 @@ int undo(const std::string& input) {
   require_consent(input, files, "Restore these?", "undo it on a terminal");
   cures::undo(change);
   cures::write_proven_change(input, change);
-  for (const auto& file : change.files) say(printable(file.file) + " is restored");
+  for (const auto& file : change.files) print_line(printable(file.file) + " is restored");
   return kClean;
 }
 
@@ -348,9 +349,10 @@ cures::Search look_for_cure(const std::string& run_folder, const judging::Record
   }
   cures::Search found = cures::search(recorded, findings, program, options);
   if (is_terminal) fmt::print(stderr, "\r\033[K");
-  if (found.is_interrupted) say("interrupted; below is what was tried so far");
+  if (found.is_interrupted) print_line("interrupted; below is what was tried so far");
   if (!found.writes_stay.empty())
-    say(fmt::format("files that the program writes during a try are kept: {}", found.writes_stay));
+    print_line(
+        fmt::format("files that the program writes during a try are kept: {}", found.writes_stay));
   const cures::Try* chosen = found.chosen();
   if (chosen != nullptr && fs::is_directory(run_folder))
     cures::write_proven_change(run_folder, cures::kept(*chosen));

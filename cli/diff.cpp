@@ -81,7 +81,7 @@ static bool compares_values(const DiffCommand& command) {
   if (command.dtypes) return false;
   const bool before = has_values(command.before), after = has_values(command.after);
   if (before != after && names_a_run(before ? command.after : command.before))
-    say(
+    print_line(
         fmt::format("{}: no digests of values, so that dtypes alone are compared; record it with "
                     "--values",
                     before ? command.after : command.before));

@@ -164,7 +164,7 @@ class Follower {
       return std::nullopt;
     }
     out_.finish();
-    say(reports::headline(report));
+    print_line(reports::headline(report));
     return status_of(report, options_);
   }
 
@@ -210,17 +210,17 @@ class Follower {
                                 reports::counted(known_.size(), "finding"),
                                 reports::casts_a_step(static_cast<double>(casts) / steps)) +
                     nearest_to_end_;
-    print_line();
+    redraw();
   }
 
   // Between two looks the steps alone go on.
   void show_progress(const RunState& state) {
     if (!shows_line_ || rest_of_line_.empty() || state.steps() <= steps_) return;
     steps_ = state.steps();
-    print_line();
+    redraw();
   }
 
-  void print_line() {
+  void redraw() {
     fmt::print(stderr, "\r\x1b[Kstep {}{}", reports::grouped(steps_), rest_of_line_);
     std::fflush(stderr);
   }

@@ -175,7 +175,7 @@ int run(const LintCommand& command) {
   judging::write_report(report, command.report, output, STDOUT_FILENO);
   if (judging::any_at_least(report.findings, command.report.fail_on)) return kFound;
   if (!report.scan->sees_too_little()) return kClean;
-  say("too little was understood to call it clean: " + reports::seen_whole(report));
+  print_line("too little was understood to call it clean: " + reports::seen_whole(report));
   return kCouldNotDo;
 }
 

@@ -71,11 +71,11 @@ int main(int argc, char** argv) {
   try {
     return cli::run({argv + std::min(argc, 1), argv + argc});
   } catch (const InputError& error) {
-    dtypecheck::say(error.what());
+    dtypecheck::print_line(error.what());
   } catch (const std::bad_alloc&) {
-    dtypecheck::say("out of memory");
+    dtypecheck::print_line("out of memory");
   } catch (const std::exception& error) {
-    dtypecheck::say(fmt::format("internal error: {}", error.what()));
+    dtypecheck::print_line(fmt::format("internal error: {}", error.what()));
   }
   return cli::kCouldNotDo;
 }

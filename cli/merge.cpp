@@ -187,8 +187,9 @@ void merge_all(const std::vector<Input>& inputs, Share& all) {
 
 void say_first(const std::vector<std::string>& lines, const char* what) {
   if (lines.empty()) return;
-  say(fmt::format("{}{}{}", lines.front(),
-                  lines.size() == 1 ? "" : fmt::format(" (and {} more)", lines.size() - 1), what));
+  print_line(fmt::format("{}{}{}", lines.front(),
+                         lines.size() == 1 ? "" : fmt::format(" (and {} more)", lines.size() - 1),
+                         what));
 }
 
 // The lines that the runs kept, for a report of the merged trace to quote.
@@ -238,8 +239,8 @@ int run(const MergeCommand& command) {
   copies.insert(copies.end(), twice.begin(), twice.end());
   say_first(copies, ": its processes were read already and count once");
   say_first(reasons, "; what could be read is merged");
-  say(fmt::format("{} of {} in {}", reports::counted(all.merger.op_call_count(), "op call"),
-                  reports::counted(processes, "process"), command.output));
+  print_line(fmt::format("{} of {} in {}", reports::counted(all.merger.op_call_count(), "op call"),
+                         reports::counted(processes, "process"), command.output));
   return reasons.empty() ? kClean : kCouldNotDo;
 }
 

@@ -190,7 +190,7 @@ std::string first_line(const std::string& text) {
 }
 
 int could_not_go_on(const std::string& why) {
-  say("the dry run could not go on here: " + why);
+  print_line("the dry run could not go on here: " + why);
   return kCouldNotDo;
 }
 
@@ -208,7 +208,7 @@ int conclude(const PreflightCommand& command, const Limit& limit,
   const Run& run = recorded.run;
   if (run.processes.empty()) return kCouldNotDo;  // and was said
   if (const Process* process = without_cuda(run)) {
-    say(
+    print_line(
         fmt::format("LibTorch {} here has no CUDA, so nothing ran on a pretended GPU: `dtypecheck "
                     "trace --target cuda:{} -- {}` judges a run on the CPU by CUDA's contracts, or "
                     "install a wheel with CUDA (pip's default on Linux: pip install torch)",
@@ -220,18 +220,18 @@ int conclude(const PreflightCommand& command, const Limit& limit,
   if (found == kFound) return kFound;
   if (const std::string* message = unreported_end(report)) {
     if (!is_out_of_memory(*message)) return could_not_go_on(first_line(*message));
-    say("out of memory on the pretended GPU: " + first_line(*message));
+    print_line("out of memory on the pretended GPU: " + first_line(*message));
     return kFound;
   }
   if (limit.was_reached()) {
     const uint64_t steps = steps_of(run);
-    say(fmt::format("ended after {} s, with {} of {} steps done; --timeout gives it longer",
-                    command.timeout_s, steps, command.steps));
+    print_line(fmt::format("ended after {} s, with {} of {} steps done; --timeout gives it longer",
+                           command.timeout_s, steps, command.steps));
     return steps > 0 ? kClean : kCouldNotDo;
   }
   if (reached_last_step(run)) return kClean;
   if (end.signal == SIGINT) {
-    say(fmt::format("interrupted, with {} of {} steps done", steps_of(run), command.steps));
+    print_line(fmt::format("interrupted, with {} of {} steps done", steps_of(run), command.steps));
     return kCouldNotDo;
   }
   if (end.signal != 0)
@@ -239,7 +239,7 @@ int conclude(const PreflightCommand& command, const Limit& limit,
         fmt::format("killed by signal {} ({})", end.signal, strsignal(end.signal)));
   if (end.exit_status != 0)
     return could_not_go_on(fmt::format("the program ended with status {}", end.exit_status));
-  if (steps_of(run) == 0) say("the program ended without an optimizer step");
+  if (steps_of(run) == 0) print_line("the program ended without an optimizer step");
   return kClean;
 }
 
@@ -249,7 +249,7 @@ int run(PreflightCommand& command) {
   if (!command.memory.empty()) bytes_of(command.memory);
   if (command.trace.report.fail_on.empty()) command.trace.report.fail_on = "warning";
   if (fs::exists("/dev/nvidiactl"))  // of its driver
-    say("this machine has a real GPU, which is hidden from the program");
+    print_line("this machine has a real GPU, which is hidden from the program");
   command.trace.under = {"preflight",
                          "--gpu",
                          command.gpu,

@@ -48,7 +48,8 @@ static void say_what_was_measured(const std::string& path) {
   contracts::Contracts measured;
   measured.add(read_file(path), path);
   const std::string target = measured.runtimes().front().to_string();
-  say(fmt::format("the contracts of {} are in {}; dtypecheck report --contracts {} --target {}",
+  print_line(
+      fmt::format("the contracts of {} are in {}; dtypecheck report --contracts {} --target {}",
                   target, path, path, target));
 }
 

@@ -20,8 +20,8 @@ namespace dtypecheck::cli {
 static int say_missing(const std::string& what, const std::vector<std::string>& missing) {
   if (missing.empty()) return kClean;
   const size_t more = missing.size() - 1;
-  say(fmt::format("{}: {}{}", what, missing.front(),
-                  more == 0 ? "" : fmt::format(" (and {} more)", more)));
+  print_line(fmt::format("{}: {}{}", what, missing.front(),
+                         more == 0 ? "" : fmt::format(" (and {} more)", more)));
   return kCouldNotDo;
 }
 

@@ -69,12 +69,14 @@ static void say_what_was_in_float(const TraceCommand& command, const Run& run) {
     }
     constexpr const char* kStays = "torch.compile, which stays as it was compiled";
     if (!was_called)
-      say(fmt::format("--in-float {}: no op was called in a module of this name{}", printable(name),
-                      has_region ? fmt::format(", outside of a region of {}", kStays) : ""));
+      print_line(fmt::format("--in-float {}: no op was called in a module of this name{}",
+                             printable(name),
+                             has_region ? fmt::format(", outside of a region of {}", kStays) : ""));
     else if (is_region_in_it)
-      say(fmt::format("--in-float {}: in it is a region of {}", printable(name), kStays));
+      print_line(fmt::format("--in-float {}: in it is a region of {}", printable(name), kStays));
   }
-  say("the results of this run are not those of the program: --in-float computed modules in Float");
+  print_line(
+      "the results of this run are not those of the program: --in-float computed modules in Float");
 }
 
 static void check_replay(const std::string& folder) {
@@ -90,10 +92,11 @@ static void say_what_was_replayed(const TraceCommand& command, const Run& run) {
     std::smatch counts;
     if (fact != process.facts.end() &&
         std::regex_match(fact->second, counts, std::regex(R"(given=(\d+) own=(\d+))")))
-      say(fmt::format("{} random ops got the numbers of {}, {} drew their own", counts[1].str(),
-                      printable(command.replay), counts[2].str()));
+      print_line(fmt::format("{} random ops got the numbers of {}, {} drew their own",
+                             counts[1].str(), printable(command.replay), counts[2].str()));
   }
-  say("the results of this run are not those of the program: --replay gave it the random numbers "
+  print_line(
+      "the results of this run are not those of the program: --replay gave it the random numbers "
       "of "
       "another");
 }
@@ -134,8 +137,8 @@ static Environment tracer_environment(const TraceCommand& command, const RunFold
 
 static void say_if_killed(const std::string& program, const ChildEnd& end) {
   if (end.signal == 0) return;
-  say(fmt::format("{} was killed by signal {} ({}){}", program, end.signal, strsignal(end.signal),
-                  end.core_dumped ? ", and left a core file" : ""));
+  print_line(fmt::format("{} was killed by signal {} ({}){}", program, end.signal,
+                         strsignal(end.signal), end.core_dumped ? ", and left a core file" : ""));
 }
 
 // Beside the program's own output a person reads lines; a page or a document for programs is a
@@ -145,18 +148,18 @@ static Output open_trace_report(const TraceCommand& command, const RunFolder& fo
   if (reports::find_format(command.report.format)->is_lines)
     return Output::to_fd(STDERR_FILENO, "standard error");
   const std::string path = fmt::format("{}/report.{}", folder.shown_path(), command.report.format);
-  say(fmt::format("the report is in {}", path));
+  print_line(fmt::format("the report is in {}", path));
   return Output::to_file(path);
 }
 
 static void say_what_was_recorded(const judging::RecordedRun& recorded, const RunFolder& folder) {
   if (!recorded.run.processes.empty()) {
-    say(fmt::format("the trace is in {}", folder.shown_path()));
+    print_line(fmt::format("the trace is in {}", folder.shown_path()));
   } else if (recorded.left_out.empty()) {
-    say("no LibTorch op ran, so there is nothing to report");
+    print_line("no LibTorch op ran, so there is nothing to report");
   } else {
-    for (const std::string& left_out : recorded.left_out) say(left_out);
-    say("nothing was recorded, so there is nothing to report");
+    for (const std::string& left_out : recorded.left_out) print_line(left_out);
+    print_line("nothing was recorded, so there is nothing to report");
   }
 }
 
@@ -193,7 +196,7 @@ static void note_end(RunFolder& folder, const ChildEnd& end) {
   try {
     folder.note_end(end);
   } catch (const InputError& error) {
-    say(error.what());
+    print_line(error.what());
   }
 }
 
@@ -203,7 +206,7 @@ static void keep_sources(judging::RecordedRun& recorded, const RunFolder& folder
   try {
     recorded.sources.write(folder.path());
   } catch (const OutputError& error) {
-    say(error.what());
+    print_line(error.what());
   }
 }
 
@@ -239,7 +242,8 @@ static int report_on(const TraceCommand& command, const RunFolder& folder, const
   say_what_was_in_float(command, recorded.run);
   say_what_was_replayed(command, recorded.run);
   if (!report.results_valid())
-    say("the results of this run are not valid: --keep-going cast operands so that it could go on");
+    print_line(
+        "the results of this run are not valid: --keep-going cast operands so that it could go on");
   if (command.conclude) return command.conclude(recorded, report, end);
   if (has_fail_level(command) && empty) return kCouldNotDo;
   const int own = has_fail_level(command) ? status_of(report, command.report) : kClean;
@@ -282,7 +286,7 @@ static std::string hooks_of(const RunFolder& folder) {
   std::string why_no_cache;
   const std::string hooks = hook_cache(folder.path(), &why_no_cache);
   if (!why_no_cache.empty())
-    say(fmt::format("{}; this run keeps its tracer in {}", why_no_cache, hooks));
+    print_line(fmt::format("{}; this run keeps its tracer in {}", why_no_cache, hooks));
   return hooks;
 }
 
@@ -301,7 +305,7 @@ int run_traced(const TraceCommand& command) {
   const DiscardedWrites discarded(command, {folder.path(), hooks});
   const Environment environment =
       dies_of_preload(program) ? current_environment() : tracer_environment(command, folder, hooks);
-  if (!obstacle.empty()) say(fmt::format("{}: {}; it runs untraced", program, obstacle));
+  if (!obstacle.empty()) print_line(fmt::format("{}: {}; it runs untraced", program, obstacle));
 
   const auto started_at = fs::file_time_type::clock::now();
   const ChildEnd end = run_child(program, command.program, environment, {},
@@ -313,7 +317,7 @@ int run_traced(const TraceCommand& command) {
     return report_on(command, folder, end, started_at);
   } catch (const std::exception&
                error) {  // here, and not in main: the program has run, and its status is the answer
-    say(error.what());
+    print_line(error.what());
     return has_fail_level(command) ? kCouldNotDo : status_of(end);
   }
 }

@@ -11,7 +11,7 @@
 
 namespace dtypecheck {
 
-void say(std::string_view line) {
+void print_line(std::string_view line) {
   const std::string text = fmt::format("dtypecheck: {}\n", printable(line));
   // In one write, so that the lines of several processes do not mix.
   [[maybe_unused]] const ssize_t written = ::write(STDERR_FILENO, text.data(), text.size());

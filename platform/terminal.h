@@ -8,7 +8,7 @@
 namespace dtypecheck {
 
 // One line on stderr, prefixed "dtypecheck: ".
-void say(std::string_view line);
+void print_line(std::string_view line);
 
 bool is_terminal(int fd);
 

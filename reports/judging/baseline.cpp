@@ -109,9 +109,9 @@ void update_baseline(const reports::Report& report, const std::string& path) {
     changed = fmt::format(": {} new, {} gone", report.findings.size() - stayed, gone);
   }
   replace_file(path, {baseline_text(report.findings, report.base_folder)});
-  say(fmt::format("{} in {}{}; --baseline {} leaves {} out",
-                  reports::counted(report.findings.size(), "finding"), path, changed, path,
-                  report.findings.size() == 1 ? "it" : "them"));
+  print_line(fmt::format("{} in {}{}; --baseline {} leaves {} out",
+                         reports::counted(report.findings.size(), "finding"), path, changed, path,
+                         report.findings.size() == 1 ? "it" : "them"));
 }
 
 }  // namespace dtypecheck::judging

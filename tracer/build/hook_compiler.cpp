@@ -221,7 +221,7 @@ void compile_hook(const LibTorchInfo& libtorch, const HookSources& sources,
       find_compiler(language_standard(libtorch.version, sources.needs_cxx20), build);
   const std::string what =
       fmt::format("{} for LibTorch {}", sources.name, libtorch.version.to_string());
-  say(fmt::format("compiling {}, once …", what));
+  print_line(fmt::format("compiling {}, once …", what));
   const Progress progress("compiling");
   Words objects;
   std::vector<Job> jobs = compile_jobs(compiler, libtorch, sources, build, objects);
@@ -277,7 +277,7 @@ void compile_cuda_kernels(const HookSources& sources, const std::string& output)
   command.insert(command.end(), sources.files.begin(), sources.files.end());
   const std::string folder = fs::path(sources.library).parent_path().string();
   command.insert(command.end(), {sources.library, "-Xlinker=-rpath=" + folder});
-  say(fmt::format("compiling {}, once; it takes minutes …", sources.name));
+  print_line(fmt::format("compiling {}, once; it takes minutes …", sources.name));
   const Progress progress("nvcc is at work");
   if (!run_side_by_side({job})) fail(sources.name, {job}, output);
   put(library, output);
