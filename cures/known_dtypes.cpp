@@ -17,12 +17,12 @@ namespace dtypecheck::cures {
 namespace {
 
 using Json = nlohmann::json;
-using Place = std::tuple<int, int, int, int>;
+using ExpressionExtent = std::tuple<int, int, int, int>;
 
 // The ops that each expression of the file called, in their order. The last one made what it gives.
-std::map<Place, std::vector<const OpCall*>> calls_by_expression(const Run& run, uint32_t process,
-                                                                const std::string& file) {
-  std::map<Place, std::vector<const OpCall*>> calls;
+std::map<ExpressionExtent, std::vector<const OpCall*>> calls_by_expression(
+    const Run& run, uint32_t process, const std::string& file) {
+  std::map<ExpressionExtent, std::vector<const OpCall*>> calls;
   for (const OpCall& call : run.calls) {
     const SourceLine& line = call.site.line;
     const bool is_known = line.extent.known() || is_cpp_file(file);  // of C++ the line alone

@@ -17,18 +17,18 @@ bool Report::complete() const {
 
 std::set<uint32_t> processes_of_throws(const Run& run, const std::vector<Finding>& findings) {
   // A finding stands for what threw at its line in each rank.
-  using Place = std::tuple<std::string_view, std::string_view, int>;
-  const auto place_of = [](const OpCall& call) {
-    return Place(call.op, call.site.line.file, call.site.line.line);
+  using CalledAt = std::tuple<std::string_view, std::string_view, int>;
+  const auto called_at = [](const OpCall& call) {
+    return CalledAt(call.op, call.site.line.file, call.site.line.line);
   };
-  std::set<Place> reported;
+  std::set<CalledAt> reported;
   for (const Finding& finding : findings) {
     const OpCall* call = run.call(finding.call);
-    if (call != nullptr && call->outcome == Outcome::kThrew) reported.insert(place_of(*call));
+    if (call != nullptr && call->outcome == Outcome::kThrew) reported.insert(called_at(*call));
   }
   std::set<uint32_t> processes;
   for (const OpCall& call : run.calls) {
-    if (call.outcome != Outcome::kThrew || !reported.contains(place_of(call))) continue;
+    if (call.outcome != Outcome::kThrew || !reported.contains(called_at(call))) continue;
     processes.insert(call.process);
     for (const ProcessRange& range : call.made_by)
       for (size_t i = range.first; i < run.processes.size() && i <= range.last; ++i)

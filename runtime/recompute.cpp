@@ -13,8 +13,8 @@ using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
 struct HeldBlock : torch::CustomClassHolder {
-  explicit HeldBlock(Block held) : block(std::move(held)) {}
-  Block block;
+  explicit HeldBlock(Recomputable held) : block(std::move(held)) {}
+  Recomputable block;
 };
 
 struct Recompute : torch::autograd::Function<Recompute> {
@@ -44,7 +44,7 @@ struct Recompute : torch::autograd::Function<Recompute> {
 
 }  // namespace
 
-at::Tensor recomputed(const Block& block, const at::Tensor& x, const at::Tensor& context) {
+at::Tensor recomputed(const Recomputable& block, const at::Tensor& x, const at::Tensor& context) {
   if (!at::GradMode::is_enabled()) return block(x, context);
   // Where neither asks for a gradient, this does, for the sake of the weights within.
   const at::Tensor asks = at::zeros({0}, x.options().dtype(at::kFloat)).requires_grad_();

@@ -8,10 +8,11 @@
 
 namespace dtypecheck::runtime {
 
-// of(x, context) may also use weights that are trained; they get their gradients as ever.
-using Block = std::function<at::Tensor(const at::Tensor& x, const at::Tensor& context)>;
+// It may also use weights that are trained; they get their gradients as
+// ever.
+using Recomputable = std::function<at::Tensor(const at::Tensor& x, const at::Tensor& context)>;
 
 // block(x, context). The block must live until the backward pass.
-at::Tensor recomputed(const Block& block, const at::Tensor& x, const at::Tensor& context);
+at::Tensor recomputed(const Recomputable& block, const at::Tensor& x, const at::Tensor& context);
 
 }  // namespace dtypecheck::runtime

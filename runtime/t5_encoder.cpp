@@ -27,7 +27,7 @@ T5Encoder::T5Encoder(const std::string& folder, const PartPolicy& policy, at::Ge
   for (int64_t i = 0; i < c.layers; ++i) {
     const std::string self = fmt::format("encoder.block.{}.layer.0.", i);
     const std::string mlp = fmt::format("encoder.block.{}.layer.1.", i);
-    Block block;
+    T5Block block;
     block.norm1 = w.rms_norm(self + "layer_norm", c.width, c.norm_eps);
     block.q = w.linear(self + "SelfAttention.q", c.width, inner, false);
     block.k = w.linear(self + "SelfAttention.k", c.width, inner, false);
@@ -65,7 +65,7 @@ at::Tensor T5Encoder::position_bias(int64_t length) const {
 }
 
 // Scores are not scaled: T5's weights are initialised so that they need not be.
-at::Tensor T5Encoder::attend(const Block& block, const at::Tensor& x,
+at::Tensor T5Encoder::attend(const T5Block& block, const at::Tensor& x,
                              const at::Tensor& bias) const {
   const auto heads = [&](const at::Tensor& y) {
     return y.view({y.size(0), y.size(1), config_.heads, config_.head_width}).transpose(1, 2);
@@ -78,7 +78,7 @@ at::Tensor T5Encoder::attend(const Block& block, const at::Tensor& x,
   return block.out(mixed.reshape({x.size(0), x.size(1), -1}));
 }
 
-at::Tensor T5Encoder::feed_forward(const Block& block, const at::Tensor& x) const {
+at::Tensor T5Encoder::feed_forward(const T5Block& block, const at::Tensor& x) const {
   if (!config_.gated) return block.down(at::relu(block.value(x)).to(kBorderDtype));
   // The last layer's own dtype is asked for, as transformers does it.
   const at::Tensor h = at::gelu(block.gate(x), "tanh") * block.value(x);
@@ -88,7 +88,7 @@ at::Tensor T5Encoder::feed_forward(const Block& block, const at::Tensor& x) cons
 at::Tensor T5Encoder::operator()(const at::Tensor& tokens) const {
   const at::Tensor bias = position_bias(tokens.size(1));
   at::Tensor x = cast(at::embedding(token_table_, tokens), policy_.residuals());
-  for (const Block& block : blocks_) {
+  for (const T5Block& block : blocks_) {
     x = x + cast(attend(block, block.norm1(x), bias), policy_.residuals());
     x = x + cast(feed_forward(block, block.norm2(x)), policy_.residuals());
   }

@@ -22,20 +22,20 @@ class T5Encoder {
   const T5Config& config() const { return config_; }
 
  private:
-  struct Block {
+  struct T5Block {
     RmsNorm norm1;
     Linear q, k, v, out;
     RmsNorm norm2;
     Linear gate, value, down;  // without a gate only value and down
   };
-  at::Tensor attend(const Block& block, const at::Tensor& x, const at::Tensor& bias) const;
-  at::Tensor feed_forward(const Block& block, const at::Tensor& x) const;
+  at::Tensor attend(const T5Block& block, const at::Tensor& x, const at::Tensor& bias) const;
+  at::Tensor feed_forward(const T5Block& block, const at::Tensor& x) const;
   at::Tensor position_bias(int64_t length) const;
 
   T5Config config_;
   PartPolicy policy_;
   at::Tensor token_table_, distance_table_;
-  std::vector<Block> blocks_;
+  std::vector<T5Block> blocks_;
   RmsNorm final_norm_;
 };
 

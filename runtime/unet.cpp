@@ -72,7 +72,8 @@ at::Tensor Unet::embed(const UnetInput& input, at::ScalarType dtype) const {
   return at::silu(of_time + added2_(at::silu(added1_(added.to(dtype)))));
 }
 
-at::Tensor Unet::run(const Block& block, const at::Tensor& x, const at::Tensor& context) const {
+at::Tensor Unet::run(const Recomputable& block, const at::Tensor& x,
+                     const at::Tensor& context) const {
   return recomputes_ ? recomputed(block, x, context) : block(x, context);
 }
 

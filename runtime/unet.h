@@ -90,7 +90,7 @@ class Unet {
   void read_down(Weights& w);
   void read_middle(Weights& w);
   void read_up(Weights& w);
-  at::Tensor run(const Block& block, const at::Tensor& x, const at::Tensor& context) const;
+  at::Tensor run(const Recomputable& block, const at::Tensor& x, const at::Tensor& context) const;
   at::Tensor sample_of(const UnetInput& input) const;
   at::Tensor embed(const UnetInput& input, at::ScalarType dtype) const;
 

@@ -29,28 +29,28 @@ std::string without_blanks(std::string text) {
 }  // namespace
 
 std::vector<Finding> judge(const std::vector<analyzer::SourceFacts>& all) {
-  using Place = std::tuple<std::string, std::string, int, int>;
-  const auto place_of = [](const Finding& finding) {
+  using FindingKey = std::tuple<std::string, std::string, int, int>;
+  const auto key_of = [](const Finding& finding) {
     const SourceLine& line = finding.site.line;
-    return Place(finding.rule, line.file, line.line, finding.column);
+    return FindingKey(finding.rule, line.file, line.line, finding.column);
   };
   std::vector<std::vector<Finding>> judged;
-  std::set<Place> of_sources;  // what was found in a file as the one that was parsed
+  std::set<FindingKey> of_sources;  // what was found in a file as the one that was parsed
   for (const analyzer::SourceFacts& facts : all) {
     for (const Finding& finding : judged.emplace_back(analyzer::judge(facts))) {
-      if (finding.site.line.file == facts.file) of_sources.insert(place_of(finding));
+      if (finding.site.line.file == facts.file) of_sources.insert(key_of(finding));
     }
   }
   std::vector<Finding> findings;
-  std::set<std::pair<Place, std::string>> known;
+  std::set<std::pair<FindingKey, std::string>> known;
   for (size_t i = 0; i < all.size(); ++i) {
     for (Finding& finding : judged[i]) {
       // A header, and a source that others include, is judged once: they may instantiate its
       // templates for other dtypes.
       const bool is_included = finding.site.line.file != all[i].file;
-      const Place place = place_of(finding);
-      if (is_included && of_sources.contains(place)) continue;
-      if (known.emplace(place, is_included ? "" : finding.message).second) {
+      const FindingKey key = key_of(finding);
+      if (is_included && of_sources.contains(key)) continue;
+      if (known.emplace(key, is_included ? "" : finding.message).second) {
         findings.push_back(std::move(finding));
       }
     }

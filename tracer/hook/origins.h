@@ -23,8 +23,8 @@ class Origins {
  public:
   void set(const void* storage, const void* data, uint8_t dtype, uint32_t signature) {
     Set& set = sets_[index_of(storage)];
-    Entry* entry = nullptr;
-    for (Entry& way : set.ways) {
+    Way* entry = nullptr;
+    for (Way& way : set.ways) {
       if (way.what.load(std::memory_order_relaxed) >> kDigestBits != word(storage)) continue;
       entry = &way;
       break;
@@ -39,7 +39,7 @@ class Origins {
   // The signature, or 0.
   uint32_t find(const void* storage, const void* data, uint8_t dtype) const {
     const uint64_t what = what_of(storage, data, dtype);
-    for (const Entry& way : sets_[index_of(storage)].ways) {
+    for (const Way& way : sets_[index_of(storage)].ways) {
       if (way.what.load(std::memory_order_relaxed) != what) continue;
       const uint64_t value = way.value.load(std::memory_order_relaxed);
       const auto signature = static_cast<uint32_t>(value >> 32);
@@ -51,18 +51,18 @@ class Origins {
   // Only while no other thread runs: after fork the ids of the parent's file mean nothing.
   void clear() {
     for (Set& set : sets_)
-      for (Entry& way : set.ways) way.what.store(0, std::memory_order_relaxed);
+      for (Way& way : set.ways) way.what.store(0, std::memory_order_relaxed);
   }
 
  private:
   static constexpr size_t kWays = 4, kSets = 1 << 13;
   static constexpr int kDigestBits =
       20;  // an address has 48 bits, the lowest four of which are zero
-  struct Entry {
+  struct Way {
     std::atomic<uint64_t> what{0}, value{0};
   };
   struct alignas(64) Set {
-    Entry ways[kWays];
+    Way ways[kWays];
   };
   static uint64_t word(const void* storage) {
     return reinterpret_cast<uint64_t>(storage) << 16 >> kDigestBits;
@@ -80,10 +80,10 @@ class Origins {
   }
 
   // An empty way, or that of the youngest signature. Two threads may choose the same one.
-  static Entry& way_for_new(Set& set) {
-    Entry* chosen = &set.ways[0];
+  static Way& way_for_new(Set& set) {
+    Way* chosen = &set.ways[0];
     uint64_t youngest = 0;
-    for (Entry& way : set.ways) {
+    for (Way& way : set.ways) {
       if (way.what.load(std::memory_order_relaxed) == 0) return way;
       const uint64_t value = way.value.load(std::memory_order_relaxed);
       if (value < youngest) continue;

@@ -161,19 +161,19 @@ void forget_sites() {
 
 namespace {
 
-struct Place {
+struct SiteScan {
   python::FrameWalk walk;
   bool in_python = false, in_extension = false;
   uint64_t key = 0;
 };
 
-inline void find_extension(Place& place) {
+inline void find_extension(SiteScan& place) {
   const uint64_t key = native::scan_key();
   place.in_extension = key != 0;
   if (key) place.key = mix(place.walk.key, key);
 }
 
-uint32_t site_of(ThreadState* state, Place& place) {
+uint32_t site_of(ThreadState* state, SiteScan& place) {
   if (const uint32_t site = tracer.sites.find(place.key)) return site;
   if (!tracer.sites.has_room()) return 0;
   BusyScope busy(state);
@@ -190,7 +190,7 @@ uint32_t site_of(ThreadState* state, Place& place) {
 }  // namespace
 
 uint32_t site_here(ThreadState* state, Expected* expected) {
-  Place place;
+  SiteScan place;
   place.in_python = tracer.python && python::walk(&place.walk);
   if (tracer.python && !place.in_python) return 0;  // LibTorch's own thread in a Python program
   place.key = place.in_python ? place.walk.key : native::scan_key();

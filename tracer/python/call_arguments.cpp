@@ -133,9 +133,9 @@ bool read(const char* frame, Object* where, HandedOver* out) {
     const bool is_named = i >= by_position;
     out->values.push_back({is_named ? text_of(sequence_item(names, i - by_position)) : "", value});
   }
-  if (kind == "operator") out->kind = HandedOver::Kind::kOperator;
+  if (kind == "operator") out->kind = HandedTensors::To::kOperator;
   if (kind == "store") {
-    out->kind = HandedOver::Kind::kStore;
+    out->kind = HandedTensors::To::kStore;
     out->values = {out->values[1], out->values[2], out->values[0]};
   }
   return !stack.failed();

@@ -12,12 +12,11 @@
 namespace dtypecheck::tracer::python {
 
 struct HandedOver {
-  using Kind = HandedTensors::To;
   struct Value {
     std::string keyword;  // "" of one by position
     Object* object;       // borrowed, for as long as the call lasts
   };
-  Kind kind = Kind::kFunction;
+  HandedTensors::To kind = HandedTensors::To::kFunction;
   std::vector<Value> values;
 };
 
