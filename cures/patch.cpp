@@ -205,6 +205,7 @@ static Json question_of(const Finding& finding, const Cure& cure, const Run& run
   question["module"] = call->site.module;
   question["module_class"] = call->site.module_class;
   question["device"] = call->device_type();
+  question["optimizers"] = run.process_of(*call).fact(FactKey::kOptimizer);
   for (const Operand& operand : call->operands) {
     const auto dtype = operand.dtypes.single();
     if (ops::is_python(call->op) && dtype)

@@ -819,8 +819,8 @@ def fit_epsilon(site):
 
 def fit_optimizer_epsilon(site):
     """AdamW(…, eps=1e-4): its own of 1e-8 is 0 in Half."""
-    made = only([n for n in calls_in(ast.walk(site.source.tree)) if re.fullmatch(r"\w*Adam\w*|RMSprop|Adagrad", last_part(n.func) or "")],
-                "what makes the optimizer")
+    ran = site.cure["optimizers"].split(",")
+    made = only([n for n in calls_in(ast.walk(site.source.tree)) if last_part(n.func) in ran], "what makes the optimizer")
     given = next((k.value for k in made.keywords if k.arg == "eps"), None)
     if given is None:
         last = (made.args + [k.value for k in made.keywords])[-1:]

@@ -77,13 +77,14 @@ class WriteCureTest(unittest.TestCase):
                    arguments=["self", "index", "source"])
 
     def test_an_optimizer_gets_an_epsilon_that_half_holds(self):
-        how = dict(op="_foreach_add_", operand="optimizer epsilon", dtype="float16")
+        how = dict(op="_foreach_add_", operand="optimizer epsilon", dtype="float16", optimizers="AdamW,Lion8")
         for before, after in (("AdamW(net.parameters(), lr=args.lr)", "AdamW(net.parameters(), lr=args.lr, eps=1e-4)"),
-                              ("Adam(groups, eps=1e-08, lr=1)", "Adam(groups, eps=1e-4, lr=1)"),
-                              ("Adam(groups, eps=args.eps)", "Adam(groups, eps=max(args.eps, 1e-4))")):
+                              ("AdamW(groups, eps=1e-08, lr=1)", "AdamW(groups, eps=1e-4, lr=1)"),
+                              ("Lion8(groups, eps=args.eps)", "Lion8(groups, eps=max(args.eps, 1e-4))")):
             text = f"import torch\ndef made(groups):\n    return torch.optim.{before}\nopt = made(net)\nopt.step()\n"
             self.assertEqual(self.ways(text, 5, "rewrite", **how), [text.replace(before, after)])
-        self.refuse("what makes the optimizer", "import torch\nopt = torch.optim.SGD(groups)\nopt.step()\n", 3, "rewrite", **how)
+        self.refuse("what makes the optimizer", "import torch\nopt = torch.optim.Adam(groups)\nopt.step()\n", 3, "rewrite", **how)
+        self.refuse("what makes the optimizer", "import torch\nopt = made[0](groups)\nopt.step()\n", 3, "rewrite", **{**how, "optimizers": ""})
 
     def test_a_default_dtype(self):
         text = "import math\nimport torch\n\nX = torch.rand(3).to(**kwargs)\n"
