@@ -41,7 +41,7 @@ void assume_comparison(Dtypes& dtypes, const Comparison& comparison, bool truth)
     look_at_mentioned(dtypes, comparison.right);
     return;
   }
-  State& state = dtypes.state;
+  DtypeState& state = dtypes.state;
   const DtypeSet in_left = state.dtypes(left), in_right = state.dtypes(right);
   if (comparison.is_equal == truth) {
     // Control cannot come here, as in the Float case of a dispatch where x is Half.
@@ -134,13 +134,13 @@ bool assume_there(Dtypes& dtypes, const Expr* condition, bool truth) {
 // a || b is true, or a && b is false: the left side decided alone, or the right side did after the
 // left one had not. Either may be so, so both states are joined, and what only one says is lost.
 void assume_either(Dtypes& dtypes, const BinaryOperator* op, bool truth) {
-  const State before = dtypes.state;
+  const DtypeState before = dtypes.state;
   assume(dtypes, op->getLHS(), truth);
-  const State by_left = std::move(dtypes.state);
+  const DtypeState by_left = std::move(dtypes.state);
   dtypes.state = before;
   assume(dtypes, op->getLHS(), !truth);
   assume(dtypes, op->getRHS(), truth);
-  dtypes.state = State::join(by_left, dtypes.state);
+  dtypes.state = DtypeState::join(by_left, dtypes.state);
   bool is_there = true;
   const bool of_absent = asked_for(stripped(op->getLHS()), dtypes.context(), is_there) != nullptr ||
                          asked_for(stripped(op->getRHS()), dtypes.context(), is_there) != nullptr;

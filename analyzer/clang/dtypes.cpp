@@ -326,7 +326,7 @@ void Dtypes::assign(const Expr* to, int symbol) {
 // A field that no source names, so that it goes where the object's fields do.
 static Key class_key(Key object) {
   constexpr size_t kClass = 62;  // behind the elements of any tuple
-  object.push_back(State::element(kClass));
+  object.push_back(DtypeState::element(kClass));
   return object;
 }
 

@@ -17,7 +17,7 @@ class Dtypes {
  public:
   explicit Dtypes(const clang::ASTContext& context) : context_(context) {}
 
-  State state;  // at the point where the walk is
+  DtypeState state;  // at the point where the walk is
 
   int make(TensorSource source, DtypeSet dtypes, std::string name = "");
   // The symbol of a tensor: made when it has none yet.
@@ -27,7 +27,7 @@ class Dtypes {
   // The symbol of a dtype, a type meta or tensor options; -1: it is not known what it is.
   int dtype(const clang::Expr* expr);
   void begin_function() {
-    state = State();
+    state = DtypeState();
     field_symbols_.clear();
     iterators_.clear();
     aliases_.clear();
@@ -91,7 +91,7 @@ class Dtypes {
   // What one of several ways gives: a new symbol where all have the same dtype there; -1: not
   // known.
   struct Way {
-    const State* end;
+    const DtypeState* end;
     int symbol;
   };
   int one_of(const std::vector<Way>& ways);

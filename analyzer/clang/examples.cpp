@@ -54,7 +54,7 @@ Examples Datasets::transformed(Examples examples, const Expr* transform) {
   if (record->getName() != "TensorLambda" || lambda == nullptr) return {};
   const CXXMethodDecl* method = lambda->getCallOperator();
   if (method->getNumParams() != 1) return {};
-  const State before = dtypes_.state;
+  const DtypeState before = dtypes_.state;
   const int given = dtypes_.make(TensorSource::kOther, examples.data);
   dtypes_.set_place(given, examples.data_made);
   dtypes_.bind(method->getParamDecl(0), given);
@@ -85,7 +85,7 @@ std::optional<Examples> Datasets::examples_of_class(const CXXRecordDecl* dataset
   at_.tell(&Watcher::want_body, get);
   const bool is_busy = llvm::is_contained(at_.stack, body);
   if (body == nullptr || !body->hasBody() || is_busy) return std::nullopt;
-  const State before = dtypes_.state;
+  const DtypeState before = dtypes_.state;
   const Key object = {dataset};
   if (made != nullptr) walk_.construct(object, made);
   dtypes_.state.enter_object(object);

@@ -378,7 +378,7 @@ class FieldWrites : public Watcher {
   // A check that stands behind the write is one of what was written: w_ = w; TORCH_CHECK(…w…).
   TensorFact at_exit(const Written& written) const {
     TensorFact fact = written.fact;
-    const State& exit = dtypes_.state;
+    const DtypeState& exit = dtypes_.state;
     if (exit.dead || !exit.knows(written.symbol)) return fact;
     const DtypeSet both = fact.dtypes & exit.dtypes(written.symbol);
     if (!both.empty()) fact.dtypes = both;

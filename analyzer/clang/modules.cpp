@@ -90,9 +90,9 @@ std::string without_arrow(std::string name) {
 }
 
 void ModuleDtypes::cast(const Key& module, int symbol) {
-  State& state = dtypes_.state;
+  DtypeState& state = dtypes_.state;
   for (const auto& [key, held] : state.fields_of(module)) {
-    if (State::is_element(key.back())) continue;
+    if (DtypeState::is_element(key.back())) continue;
     const auto* field = static_cast<const FieldDecl*>(static_cast<const Decl*>(key.back()));
     if (!is_tensor(field->getType()) || !state.dtypes(held).intersects(kFloating | kComplex) ||
         dtypes_.registered(field) == Dtypes::Registered::kNot)
@@ -295,7 +295,7 @@ void ModuleDtypes::add(const CallExpr* call) {
   if (!is_module_or_holder(value->getType())) return;
   const Key added = {call};
   set(added, value);
-  State& state = dtypes_.state;
+  DtypeState& state = dtypes_.state;
   const int before = state.module_at(list), after = state.module_at(added);
   if (state.is_of_whole(list)) return state.copy_module(added, list);
   const bool agrees = before >= 0 && after >= 0 && state.dtypes(before) == state.dtypes(after) &&

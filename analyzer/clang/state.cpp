@@ -6,9 +6,9 @@
 
 namespace dtypecheck::analyzer {
 
-void State::add(int symbol, DtypeSet dtypes) { nodes_[symbol] = {symbol, dtypes}; }
+void DtypeState::add(int symbol, DtypeSet dtypes) { nodes_[symbol] = {symbol, dtypes}; }
 
-int State::root(int symbol) const {
+int DtypeState::root(int symbol) const {
   for (auto at = nodes_.find(symbol); at != nodes_.end() && at->second.parent != symbol;
        at = nodes_.find(symbol)) {
     symbol = at->second.parent;
@@ -18,33 +18,33 @@ int State::root(int symbol) const {
 
 // A symbol that was made on another way through the function is not in this state: nothing is known
 // of it here.
-State::Node& State::node(int symbol) {
+DtypeState::Node& DtypeState::node(int symbol) {
   symbol = root(symbol);
   return nodes_.try_emplace(symbol, Node{symbol, DtypeSet::from_bits(~uint64_t{0})}).first->second;
 }
 
-State::Node State::node(int symbol) const {
+DtypeState::Node DtypeState::node(int symbol) const {
   const auto at = nodes_.find(root(symbol));
   return at == nodes_.end() ? Node{symbol, DtypeSet::from_bits(~uint64_t{0})} : at->second;
 }
 
-DtypeSet State::dtypes(int symbol) const { return node(symbol).dtypes; }
-bool State::looked_at(int symbol) const { return node(symbol).looked_at; }
-void State::look_at(int symbol) { node(symbol).looked_at = true; }
+DtypeSet DtypeState::dtypes(int symbol) const { return node(symbol).dtypes; }
+bool DtypeState::looked_at(int symbol) const { return node(symbol).looked_at; }
+void DtypeState::look_at(int symbol) { node(symbol).looked_at = true; }
 
 // A set that becomes empty says that control cannot come here; the analysis goes on as before, for
 // it may be the analyzer that is wrong.
-void State::narrow(int symbol, DtypeSet to) {
+void DtypeState::narrow(int symbol, DtypeSet to) {
   Node& known = node(symbol);
   if (!(known.dtypes & to).empty()) known.dtypes = known.dtypes & to;
 }
 
-void State::exclude(int symbol, DtypeSet gone) {
+void DtypeState::exclude(int symbol, DtypeSet gone) {
   Node& known = node(symbol);
   if (!(known.dtypes - gone).empty()) known.dtypes = known.dtypes - gone;
 }
 
-void State::unify(int a, int b) {
+void DtypeState::unify(int a, int b) {
   const int to = root(a);
   if (to == root(b)) return;
   Node& kept = node(a);
@@ -56,12 +56,12 @@ void State::unify(int a, int b) {
   merged.parent = to;
 }
 
-int State::symbol_at(const Key& key) const {
+int DtypeState::symbol_at(const Key& key) const {
   const auto at = symbols_.find(key);
   return at == symbols_.end() ? -1 : at->second;
 }
 
-std::map<const void*, int> State::variables() const {
+std::map<const void*, int> DtypeState::variables() const {
   std::map<const void*, int> found;
   for (const auto& [key, symbol] : symbols_) {
     if (key.size() == 1) found[key.front()] = symbol;
@@ -69,7 +69,7 @@ std::map<const void*, int> State::variables() const {
   return found;
 }
 
-bool State::is_part_of(const Key& part, const Key& whole) {
+bool DtypeState::is_part_of(const Key& part, const Key& whole) {
   return part.size() >= whole.size() && std::equal(whole.begin(), whole.end(), part.begin());
 }
 
@@ -83,7 +83,7 @@ static Key moved(const Key& part, const Key& from, const Key& to) {
 }
 
 // What is known of an object, or of its fields alone, under another key.
-State::Object State::parts_of(const Key& from, const Key& to, bool fields_only) const {
+DtypeState::Object DtypeState::parts_of(const Key& from, const Key& to, bool fields_only) const {
   Object parts;
   const size_t least = from.size() + (fields_only ? 1 : 0);
   const auto is_part = [&](const Key& key) { return key.size() >= least && is_part_of(key, from); };
@@ -100,7 +100,7 @@ State::Object State::parts_of(const Key& from, const Key& to, bool fields_only) 
   return parts;
 }
 
-void State::forget_object(const Key& object, bool fields_only) {
+void DtypeState::forget_object(const Key& object, bool fields_only) {
   const size_t least = object.size() + (fields_only ? 1 : 0);
   const auto is_part = [&](const Key& key) {
     return key.size() >= least && is_part_of(key, object);
@@ -110,19 +110,19 @@ void State::forget_object(const Key& object, bool fields_only) {
   std::erase_if(entries_, is_part);
 }
 
-void State::put(const Object& object) {
+void DtypeState::put(const Object& object) {
   modules_.insert(object.modules.begin(), object.modules.end());
   symbols_.insert(object.fields.begin(), object.fields.end());
   entries_.insert(object.entries.begin(), object.entries.end());
 }
 
-void State::copy_fields(const Key& from, const Key& to) {
+void DtypeState::copy_fields(const Key& from, const Key& to) {
   const Object fields = parts_of(from, to, true);
   forget_object(to, true);
   put(fields);
 }
 
-int State::module_at(const Key& key) const {
+int DtypeState::module_at(const Key& key) const {
   for (Key of = key; !of.empty(); of.pop_back()) {
     const auto at = modules_.find(of);
     if (at != modules_.end() && at->second != kNoModule) return at->second;
@@ -130,7 +130,7 @@ int State::module_at(const Key& key) const {
   return entry_module_;
 }
 
-bool State::is_in_empty_list(const Key& key) const {
+bool DtypeState::is_in_empty_list(const Key& key) const {
   for (Key of = key; !of.empty(); of.pop_back()) {
     const auto at = modules_.find(of);
     if (at != modules_.end()) return at->second == kNoModule;
@@ -138,18 +138,18 @@ bool State::is_in_empty_list(const Key& key) const {
   return false;
 }
 
-bool State::has_cast_part(const Key& key) const {
+bool DtypeState::has_cast_part(const Key& key) const {
   return std::any_of(modules_.begin(), modules_.end(), [&](const auto& module) {
     return module.first.size() > key.size() && is_part_of(module.first, key);
   });
 }
 
-void State::cast_module(const Key& key, int symbol) {
+void DtypeState::cast_module(const Key& key, int symbol) {
   std::erase_if(modules_, [&](const auto& module) { return is_part_of(module.first, key); });
   modules_[key] = symbol;
 }
 
-void State::bind_elements(const Key& tuple, const std::vector<int>& symbols) {
+void DtypeState::bind_elements(const Key& tuple, const std::vector<int>& symbols) {
   forget_object(tuple);
   Key key = tuple;
   key.push_back(nullptr);
@@ -159,7 +159,7 @@ void State::bind_elements(const Key& tuple, const std::vector<int>& symbols) {
   }
 }
 
-std::vector<int> State::elements(const Key& tuple) const {
+std::vector<int> DtypeState::elements(const Key& tuple) const {
   std::vector<int> symbols;
   Key key = tuple;
   key.push_back(element(0));
@@ -170,7 +170,7 @@ std::vector<int> State::elements(const Key& tuple) const {
   return symbols;
 }
 
-State::Object State::enter_object(const Key& object) {
+DtypeState::Object DtypeState::enter_object(const Key& object) {
   const int whole = module_at(object);
   const Object inside = object.empty() ? Object() : parts_of(object, kThis);
   Object before = parts_of(kThis, kThis);
@@ -180,13 +180,13 @@ State::Object State::enter_object(const Key& object) {
   return before;
 }
 
-void State::copy_module(const Key& from, const Key& to) {
+void DtypeState::copy_module(const Key& from, const Key& to) {
   const int whole = module_at(from);
   copy_fields(from, to);
   modules_[to] = whole;
 }
 
-void State::leave_object(const Key& object, const Object& before) {
+void DtypeState::leave_object(const Key& object, const Object& before) {
   const Object after = parts_of(kThis, object);
   forget_object(kThis);
   put(before);
@@ -196,8 +196,8 @@ void State::leave_object(const Key& object, const Object& before) {
 }
 
 // A module that was cast on one way only may be of either dtype.
-void State::join_modules(const State& a, const State& b) {
-  for (const State* way : {&a, &b}) {
+void DtypeState::join_modules(const DtypeState& a, const DtypeState& b) {
+  for (const DtypeState* way : {&a, &b}) {
     for (const auto& [key, symbol] : way->modules_) {
       const bool is_none_in_a = a.is_in_empty_list(key), is_none_in_b = b.is_in_empty_list(key);
       if (is_none_in_a || is_none_in_b) {
@@ -213,7 +213,7 @@ void State::join_modules(const State& a, const State& b) {
   }
 }
 
-bool State::has_other_dtype_than(const State& before) const {
+bool DtypeState::has_other_dtype_than(const DtypeState& before) const {
   return !dead && std::any_of(before.symbols_.begin(), before.symbols_.end(), [&](const auto& one) {
     const int now = symbol_at(one.first);
     const auto then = before.dtypes(one.second).single();
@@ -221,7 +221,7 @@ bool State::has_other_dtype_than(const State& before) const {
   });
 }
 
-void State::leave_class(int symbol) {
+void DtypeState::leave_class(int symbol) {
   const Node known = node(symbol);
   std::vector<int> others;
   for (const auto& [other, node] : nodes_) {
@@ -235,7 +235,7 @@ void State::leave_class(int symbol) {
 // if (bias.has_value()) TORCH_CHECK(bias->dtype() == x.dtype()); the other way says nothing of
 // bias, and the join would lose what this one does. A tensor that is not there agrees with
 // anything, so it takes what `other` knows: the class, or else the dtypes.
-void State::agree_where_absent(const State& other) {
+void DtypeState::agree_where_absent(const DtypeState& other) {
   for (const int symbol : absent_) {
     if (!other.nodes_.contains(symbol) || other.absent_.contains(symbol)) continue;
     leave_class(symbol);
@@ -254,7 +254,7 @@ void State::agree_where_absent(const State& other) {
 // at::Tensor bias; if (has_bias) { bias = given.value(); TORCH_CHECK(bias.dtype() == x.dtype()); }
 // The other way says nothing of what was given, and of the variable all that this one says: it goes
 // on as the symbol that was there for none, in the class of what it holds here.
-void State::stand_in_for_absent(const State& other) {
+void DtypeState::stand_in_for_absent(const DtypeState& other) {
   for (auto& [key, symbol] : symbols_) {
     const int none = other.symbol_at(key);
     if (none < 0 || none == symbol || !other.is_absent(none) || is_absent(symbol)) continue;
@@ -268,21 +268,21 @@ void State::stand_in_for_absent(const State& other) {
   }
 }
 
-State State::join(const State& in_a, const State& in_b) {
+DtypeState DtypeState::join(const DtypeState& in_a, const DtypeState& in_b) {
   if (in_a.dead) return in_b;
   if (in_b.dead) return in_a;
   if (in_a.absent_.empty() && in_b.absent_.empty()) return join_present(in_a, in_b);
-  State a = in_a, b = in_b;
+  DtypeState a = in_a, b = in_b;
   a.stand_in_for_absent(in_b);
   b.stand_in_for_absent(in_a);
   if (a.absent_ == b.absent_) return join_present(a, b);
-  const State from_a = a;
+  const DtypeState from_a = a;
   a.agree_where_absent(b);
   b.agree_where_absent(from_a);
   return join_present(a, b);
 }
 
-void State::remember(const std::string& condition, const State& way) {
+void DtypeState::remember(const std::string& condition, const DtypeState& way) {
   if (condition.empty() || way.dead || dead) return;
   Memory memory;
   for (const auto& [inside, under] : way.under_) {
@@ -299,7 +299,7 @@ void State::remember(const std::string& condition, const State& way) {
   if (!memory.seen.empty() || !memory.under.empty()) under_[condition] = std::move(memory);
 }
 
-void State::recall(const std::string& condition) {
+void DtypeState::recall(const std::string& condition) {
   const auto at = under_.find(condition);
   if (at == under_.end()) return;
   const Memory memory = at->second;
@@ -311,15 +311,15 @@ void State::recall(const std::string& condition) {
   for (const auto& [inside, under] : memory.under) under_[inside] = under;
 }
 
-void State::forget(std::map<std::string, Memory>& under, const std::string& variable) {
+void DtypeState::forget(std::map<std::string, Memory>& under, const std::string& variable) {
   std::erase_if(under,
                 [&](const auto& one) { return one.first.find(variable) != std::string::npos; });
   for (auto& [condition, memory] : under) forget(memory.under, variable);
 }
-void State::forget(const std::string& variable) { forget(under_, variable); }
+void DtypeState::forget(const std::string& variable) { forget(under_, variable); }
 
 // Of each the dtypes are those that it had before one of them was mixed.
-void State::mix(const std::vector<std::pair<int, int>>& pairs) {
+void DtypeState::mix(const std::vector<std::pair<int, int>>& pairs) {
   std::vector<Node> others;
   for (const auto& [symbol, other] : pairs) others.push_back(std::as_const(*this).node(other));
   for (size_t i = 0; i < pairs.size(); ++i) {
@@ -331,15 +331,15 @@ void State::mix(const std::vector<std::pair<int, int>>& pairs) {
 }
 
 // A field that only one way wrote still holds on the other what it held before.
-void State::mix_fields_of_one_way(const State& way, const State& other) {
+void DtypeState::mix_fields_of_one_way(const DtypeState& way, const DtypeState& other) {
   for (const auto& [key, symbol] : way.symbols_) {
     const bool is_written = key.size() > 1 && !way.entries_.contains(key);
     if (is_written && !other.symbols_.contains(key)) node(symbol).is_mixed = true;
   }
 }
 
-State State::join_present(const State& a, const State& b) {
-  State joined;
+DtypeState DtypeState::join_present(const DtypeState& a, const DtypeState& b) {
+  DtypeState joined;
   std::set_intersection(a.absent_.begin(), a.absent_.end(), b.absent_.begin(), b.absent_.end(),
                         std::inserter(joined.absent_, joined.absent_.end()));
   std::set_intersection(a.left_out_.begin(), a.left_out_.end(), b.left_out_.begin(),

@@ -17,7 +17,7 @@ namespace dtypecheck::analyzer {
 // A place that holds a value: a variable, or a field of one (a null variable stands for *this).
 using Key = std::vector<const void*>;
 
-class State {
+class DtypeState {
  public:
   bool dead = false;  // control does not come here
 
@@ -100,17 +100,17 @@ class State {
   void copy_module(const Key& from, const Key& to);
 
   // A variable had a known dtype before, and has another one.
-  bool has_other_dtype_than(const State& before) const;
+  bool has_other_dtype_than(const DtypeState& before) const;
 
   // if (has_bias) TORCH_CHECK(bias.dtype() == …): the join loses it, and it holds again in the next
   // `if (has_bias)`, and in an `if` inside of that. `condition` is known by its text and what it
   // names; writing to one of its variables forgets it.
-  void remember(const std::string& condition, const State& way);
+  void remember(const std::string& condition, const DtypeState& way);
   void recall(const std::string& condition);
   void forget(const std::string& variable);
 
   // What holds whichever of the two ways control came.
-  static State join(const State& a, const State& b);
+  static DtypeState join(const DtypeState& a, const DtypeState& b);
 
  private:
   struct Node {
@@ -126,13 +126,13 @@ class State {
     bool operator==(const Memory&) const = default;
   };
   static void forget(std::map<std::string, Memory>& under, const std::string& variable);
-  static State join_present(const State& a, const State& b);
+  static DtypeState join_present(const DtypeState& a, const DtypeState& b);
   int root(int symbol) const;
   Node& node(int symbol);
   Node node(int symbol) const;
   void leave_class(int symbol);
-  void agree_where_absent(const State& other);
-  void stand_in_for_absent(const State& other);
+  void agree_where_absent(const DtypeState& other);
+  void stand_in_for_absent(const DtypeState& other);
 
   std::map<int, Node> nodes_;
   std::set<int> absent_, left_out_;
@@ -141,9 +141,9 @@ class State {
   bool is_in_empty_list(const Key& key) const;
   Object parts_of(const Key& from, const Key& to, bool fields_only = false) const;
   void put(const Object& object);
-  void join_modules(const State& a, const State& b);
+  void join_modules(const DtypeState& a, const DtypeState& b);
   void mix(const std::vector<std::pair<int, int>>& pairs);  // with what its variable may hold
-  void mix_fields_of_one_way(const State& way, const State& other);
+  void mix_fields_of_one_way(const DtypeState& way, const DtypeState& other);
 
   std::map<Key, int> symbols_;
   std::set<Key> entries_;  // of them, bound by bind_entry()

@@ -171,18 +171,18 @@ void Walk::recall(const Expr* condition, bool truth) {
 }
 
 void Walk::either_way(const Expr* condition, const std::function<void(bool)>& way) {
-  const State before = dtypes_.state;
+  const DtypeState before = dtypes_.state;
   const auto go = [&](bool truth) {
     assume(dtypes_, condition, truth);
     recall(condition, truth);
     way(truth);
   };
   go(true);
-  const State after_true = std::move(dtypes_.state);
+  const DtypeState after_true = std::move(dtypes_.state);
   dtypes_.state = before;
   go(false);
-  const State after_false = std::move(dtypes_.state);
-  dtypes_.state = State::join(after_true, after_false);
+  const DtypeState after_false = std::move(dtypes_.state);
+  dtypes_.state = DtypeState::join(after_true, after_false);
   if (after_true.dead || after_false.dead) return;
   dtypes_.state.remember(key_of(condition, true, context_), after_true);
   dtypes_.state.remember(key_of(condition, false, context_), after_false);
@@ -222,7 +222,7 @@ std::optional<Walk::Chain> Walk::chain_at(const IfStmt* first) {
 // The cases are those of a dispatch, where the last `else` lets no other dtype through.
 void Walk::chain(const IfStmt* stmt, const Chain& chain) {
   this->stmt(stmt->getCond());
-  const State before = dtypes_.state;
+  const DtypeState before = dtypes_.state;
   assume(dtypes_, stmt->getCond(), true);
   Whereabouts::Switch over;
   over.symbol = chain.symbol;
@@ -231,13 +231,13 @@ void Walk::chain(const IfStmt* stmt, const Chain& chain) {
   over.function = at_.function;
   at_.switches.push_back(std::move(over));
   this->stmt(stmt->getThen());
-  const std::vector<State> breaks = std::move(at_.switches.back().ends);
+  const std::vector<DtypeState> breaks = std::move(at_.switches.back().ends);
   at_.switches.pop_back();
   if (!at_.switches.empty()) {
-    std::vector<State>& outer = at_.switches.back().ends;
+    std::vector<DtypeState>& outer = at_.switches.back().ends;
     outer.insert(outer.end(), breaks.begin(), breaks.end());
   }
-  const State after_then = std::move(dtypes_.state);
+  const DtypeState after_then = std::move(dtypes_.state);
   dtypes_.state = before;
   assume(dtypes_, stmt->getCond(), false);
   if (const auto* next = dyn_cast_or_null<IfStmt>(stmt->getElse())) {
@@ -248,7 +248,7 @@ void Walk::chain(const IfStmt* stmt, const Chain& chain) {
     const bool refuses = dtypes_.state.dead && !was_dead;
     if (refuses) add_dispatch(chain.begin, chain.fact, chain.cases);
   }
-  dtypes_.state = State::join(after_then, dtypes_.state);
+  dtypes_.state = DtypeState::join(after_then, dtypes_.state);
 }
 
 // One that is evaluated on one way only, so that no check may stand before its statement.
@@ -269,7 +269,7 @@ void Walk::conditional(const ConditionalOperator* one) {
 
 void Walk::loop(const Stmt* body, const Expr* condition, const Stmt* step) {
   stmt(condition);
-  const State before = dtypes_.state;
+  const DtypeState before = dtypes_.state;
   at_.switches.emplace_back();
   const auto round = [&] {
     stmt(body);
@@ -277,14 +277,14 @@ void Walk::loop(const Stmt* body, const Expr* condition, const Stmt* step) {
   };
   round();
   if (rounds_ == Rounds::kEach) {
-    dtypes_.state = State::join(dtypes_.state, before);
+    dtypes_.state = DtypeState::join(dtypes_.state, before);
     round();
   } else if (dtypes_.state.has_other_dtype_than(before)) {
     round();  // begins with what this one made
   }
-  dtypes_.state = State::join(dtypes_.state, before);
-  for (const State& end : at_.switches.back().ends) {
-    dtypes_.state = State::join(dtypes_.state, end);
+  dtypes_.state = DtypeState::join(dtypes_.state, before);
+  for (const DtypeState& end : at_.switches.back().ends) {
+    dtypes_.state = DtypeState::join(dtypes_.state, end);
   }
   at_.switches.pop_back();
 }
@@ -364,20 +364,20 @@ void Walk::set_data(const CallExpr* call) {
 void Walk::do_once(const Stmt* body) {
   at_.switches.emplace_back();
   stmt(body);
-  for (const State& end : at_.switches.back().ends) {
-    dtypes_.state = State::join(dtypes_.state, end);
+  for (const DtypeState& end : at_.switches.back().ends) {
+    dtypes_.state = DtypeState::join(dtypes_.state, end);
   }
   at_.switches.pop_back();
 }
 
 void Walk::try_block(const CXXTryStmt* stmt) {
-  const State before = dtypes_.state;
+  const DtypeState before = dtypes_.state;
   this->stmt(stmt->getTryBlock());
-  State after = dtypes_.state;
+  DtypeState after = dtypes_.state;
   for (unsigned i = 0; i < stmt->getNumHandlers(); ++i) {
     dtypes_.state = before;
     this->stmt(stmt->getHandler(i)->getHandlerBlock());
-    after = State::join(after, dtypes_.state);
+    after = DtypeState::join(after, dtypes_.state);
   }
   dtypes_.state = after;
 }
@@ -427,8 +427,8 @@ void Walk::switch_over(const SwitchStmt* stmt) {
     this->stmt(stmt->getBody());
   Whereabouts::Switch done = std::move(at_.switches.back());
   at_.switches.pop_back();
-  if (!has_default(stmt)) dtypes_.state = State::join(dtypes_.state, done.entry);
-  for (const State& end : done.ends) dtypes_.state = State::join(dtypes_.state, end);
+  if (!has_default(stmt)) dtypes_.state = DtypeState::join(dtypes_.state, done.entry);
+  for (const DtypeState& end : done.ends) dtypes_.state = DtypeState::join(dtypes_.state, end);
   if (done.symbol >= 0 && done.cases.size() > 1 && !serves_others(stmt))
     add_dispatch(stmt->getBeginLoc(), done.fact, done.cases);
 }
@@ -436,7 +436,7 @@ void Walk::switch_over(const SwitchStmt* stmt) {
 void Walk::switch_case(const SwitchCase* stmt) {
   if (at_.switches.empty()) return children(stmt);
   Whereabouts::Switch& over = at_.switches.back();
-  State fallen = std::move(dtypes_.state);
+  DtypeState fallen = std::move(dtypes_.state);
   dtypes_.state = over.entry;
   if (const auto* one = dyn_cast<CaseStmt>(stmt); one != nullptr && over.symbol >= 0) {
     if (const auto dtype = dtype_constant(stripped(one->getLHS()), context_)) {
@@ -448,7 +448,7 @@ void Walk::switch_case(const SwitchCase* stmt) {
   }
   // What has a case does not come to the default after it.
   if (isa<DefaultStmt>(stmt) && over.symbol >= 0) dtypes_.state.exclude(over.symbol, over.cases);
-  dtypes_.state = State::join(fallen, dtypes_.state);
+  dtypes_.state = DtypeState::join(fallen, dtypes_.state);
   this->stmt(stmt->getSubStmt());
 }
 
@@ -603,7 +603,7 @@ void Walk::assign(const BinaryOperator* assignment) {
 // A lambda that is not called here runs later, or never: it is walked through for what it reads,
 // and what its conditions say does not hold behind it.
 void Walk::lambda_in_place(const LambdaExpr* lambda) {
-  const State before = dtypes_.state;
+  const DtypeState before = dtypes_.state;
   ++lambda_depth_;
   run_body(lambda->getBody(), nullptr);
   --lambda_depth_;
@@ -629,7 +629,7 @@ std::vector<int> Walk::run_body(const Stmt* body, const Expr* call) {
   stmt(body);
   Call done = std::move(calls_.back());
   calls_.pop_back();
-  for (const State& end : done.returns) dtypes_.state = State::join(dtypes_.state, end);
+  for (const DtypeState& end : done.returns) dtypes_.state = DtypeState::join(dtypes_.state, end);
   std::vector<int> values = returned(done);
   if (call == nullptr) return values;
   const bool is_one = !done.is_tuple && values.size() == 1 && dtypes_.state.knows(values[0]);
@@ -831,7 +831,7 @@ void Walk::list_changed(const CallExpr* call) {
   const int held = dtypes_.tensor(list);
   const bool is_one = is_tensor(value->getType()) || is_tensor(stripped(value)->getType());
   const int given = is_one ? dtypes_.tensor(value) : dtypes_.make(TensorSource::kOther, kAnyDtype);
-  const State& state = dtypes_.state;
+  const DtypeState& state = dtypes_.state;
   if (state.is_absent(held)) return dtypes_.assign(list, given);
   const bool agrees = state.dtypes(held).single() && state.dtypes(held) == state.dtypes(given);
   if (!agrees) dtypes_.assign(list, dtypes_.make(TensorSource::kOther, kAnyDtype));

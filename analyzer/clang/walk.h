@@ -48,7 +48,7 @@ class Walk {
     at_.stack.push_back(function);
     at_.call_sites.push_back(std::move(site));
     std::string outer = std::exchange(at_.function, function->getNameAsString());
-    State::Object before;
+    DtypeState::Object before;
     if (object != nullptr) before = dtypes_.state.enter_object(*object);
     run();
     if (object != nullptr) dtypes_.state.leave_object(*object, before);
@@ -66,7 +66,7 @@ class Walk {
     clang::SourceLocation begin;
   };
   struct Call {
-    std::vector<State> returns;
+    std::vector<DtypeState> returns;
     std::vector<std::vector<int>> values;  // by return: a tensor or a dtype, or what a tuple has
     bool is_tuple = false;
     Key object;  // that it returns, by its `return`

@@ -21,8 +21,8 @@ struct Whereabouts {
   // A dispatch that control is inside of.
   struct Switch {
     int symbol = -1;  // of the dtype; -1: a switch over something else
-    State entry;
-    std::vector<State> ends;
+    DtypeState entry;
+    std::vector<DtypeState> ends;
     DtypeSet cases;
     TensorFact fact;
     std::set<const clang::Decl*> aliases;  // using scalar_t = …
