@@ -149,7 +149,7 @@ class Reads : public Watcher {
   // The level of the statement that dispatches, where this one is the body that each case runs;
   // else the level itself.
   size_t level_around(size_t level) const {
-    const Level& body = at_.levels[level];
+    const OpenBlock& body = at_.levels[level];
     const SourceManager& sources = context_.getSourceManager();
     const SourceLocation written = sources.getSpellingLoc(body.block->getLBracLoc());
     const bool is_body =

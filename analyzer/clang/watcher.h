@@ -51,7 +51,7 @@ class Watcher {
 
  protected:
   using Switch = Whereabouts::Switch;
-  using Level = Whereabouts::Level;
+  using OpenBlock = Whereabouts::OpenBlock;
   using CallSite = Whereabouts::CallSite;
 
   Whereabouts& at_;

@@ -31,7 +31,7 @@ struct Whereabouts {
     const clang::SwitchStmt* stmt = nullptr;
   };
   // A block that control is inside of.
-  struct Level {
+  struct OpenBlock {
     const clang::CompoundStmt* block;
     const clang::Stmt* statement;  // before which another could stand; null: before a part of it
     bool is_called_lambda;
@@ -71,8 +71,8 @@ struct Whereabouts {
   SourceFacts& facts;
   std::vector<std::unique_ptr<Watcher>> watchers;
   Dtypes dtypes;
-  std::vector<Switch> switches;  // innermost last; also one for each loop, for its breaks
-  std::vector<Level> levels;     // innermost last
+  std::vector<Switch> switches;   // innermost last; also one for each loop, for its breaks
+  std::vector<OpenBlock> levels;  // innermost last
   std::vector<const clang::FunctionDecl*> stack;
   std::vector<CallSite> call_sites;  // of each function of the stack but the first
   std::string entry;                 // of stack.front(), as other files know it
