@@ -175,7 +175,7 @@ bool is_redeclared(unsigned error) {
 
 }  // namespace
 
-void Undeclared::declare(const std::string& scope, const std::string& name, Kind kind,
+void Undeclared::declare(const std::string& scope, const std::string& name, NameKind kind,
                          const std::string& parameters) {
   if (name.empty() || !is_word(name.front()) || llvm::isDigit(name.front())) return;
   if (kNotStoodIn.contains(name)) return;
@@ -206,12 +206,12 @@ bool Undeclared::stands_in(const std::string& name) const {
     if (found == at->names.end()) return false;
     at = &found->second;
   }
-  return at->kind != Kind::kNamespace;
+  return at->kind != NameKind::kNamespace;
 }
 
 // What a class of the project lacks, it may have from a base that nothing declares.
 void Undeclared::declare_in_bases(const std::string& name) {
-  for (const std::string& base : bases_) declare(base, name, Kind::kValue);
+  for (const std::string& base : bases_) declare(base, name, NameKind::kValue);
 }
 
 // std::floor(x): of what stands in, each of its overloads makes something else.
@@ -221,7 +221,7 @@ void Undeclared::overload_chain(const char* at) {
     const std::string name = word_at(at);
     const char* next = skip_blanks(skip_word(at));
     if (!StringRef(next, strnlen(next, 2)).starts_with("::"))
-      return declare(scope, name, Kind::kOverload);
+      return declare(scope, name, NameKind::kOverload);
     scope += (scope.empty() ? "" : "::") + name;
     at = skip_blanks(next + 2);
   }
@@ -233,12 +233,12 @@ void Undeclared::declare_chain(std::string scope, const char* at, bool is_type, 
     const std::string name = word_at(at);
     const char* next = skip_blanks(skip_word(at));
     if (next[0] == ':' && next[1] == ':' && is_word(*skip_blanks(next + 2))) {
-      declare(scope, name, Kind::kNamespace);
+      declare(scope, name, NameKind::kNamespace);
       scope += (scope.empty() ? "" : "::") + name;
       at = skip_blanks(next + 2);
       continue;
     }
-    Kind kind = is_type ? Kind::kType : Kind::kValue;
+    NameKind kind = is_type ? NameKind::kType : NameKind::kValue;
     std::string parameters;
     const bool is_launch = StringRef(next, strnlen(next, 3)) == "<<<";
     if (*next == '<' && next[1] != '<' && next[1] != '=') {
@@ -246,13 +246,13 @@ void Undeclared::declare_chain(std::string scope, const char* at, bool is_type, 
       const bool is_called =
           given.behind != nullptr && !is_type && (*given.behind == '(' || *given.behind == '<');
       if (given.behind != nullptr) {
-        kind = is_called ? Kind::kFunction : Kind::kTemplate;
+        kind = is_called ? NameKind::kFunction : NameKind::kTemplate;
         parameters = parameters_of(given.given);
       }
     } else if (!is_type && (*next == '(' || is_launch)) {
-      kind = is_shouted(name) && is_loop(next) ? Kind::kLoop : Kind::kFunction;
+      kind = is_shouted(name) && is_loop(next) ? NameKind::kLoop : NameKind::kFunction;
     } else if (!is_member && (*next == '{' || is_word(*next))) {
-      kind = Kind::kType;
+      kind = NameKind::kType;
     }
     return declare(scope, name, kind, parameters);
   }
@@ -261,7 +261,7 @@ void Undeclared::declare_chain(std::string scope, const char* at, bool is_type, 
 // A value that nothing declares is an object here, which no `auto` takes before C++20.
 void Undeclared::overload(Scope& within, const std::string& name, const char* at) {
   for (auto& [inner, scope] : within.names) {
-    if (inner != name || scope.kind != Kind::kFunction) {
+    if (inner != name || scope.kind != NameKind::kFunction) {
       overload(scope, name, at);
       continue;
     }
@@ -269,7 +269,7 @@ void Undeclared::overload(Scope& within, const std::string& name, const char* at
     std::string parameters;
     for (const StringRef argument : arguments.given) {
       const auto value = root_.names.find(argument.str());
-      const bool is_value = value != root_.names.end() && value->second.kind == Kind::kValue;
+      const bool is_value = value != root_.names.end() && value->second.kind == NameKind::kValue;
       parameters += is_value              ? "const ::dtypecheck_undeclared::Any&, "
                     : is_number(argument) ? "auto, "
                                           : "class, ";
@@ -297,7 +297,7 @@ void Undeclared::note(const clang::Diagnostic& error, bool is_of_others) {
       const char* next = skip_blanks(skip_word(at));
       const char* behind = skip_blanks(skip_word(next));
       const bool is_two_words = is_word(*next) && (is_word(*behind) || behind[0] == ':');
-      if (is_shouted(name) && is_two_words) return declare("", name, Kind::kAttribute);
+      if (is_shouted(name) && is_two_words) return declare("", name, NameKind::kAttribute);
       return declare_chain("", at, true);
     }
     case diag::err_undeclared_var_use:
@@ -313,7 +313,7 @@ void Undeclared::note(const clang::Diagnostic& error, bool is_of_others) {
       const char* line = line_of(sources, error.getLocation());
       const bool is_macro = *skip_blanks(skip_word(line)) == '(' && is_shouted(word_at(line));
       const bool heads_body = is_macro && is_loop(skip_word(line));
-      if (is_macro) declare("", word_at(line), heads_body ? Kind::kBody : Kind::kMacro);
+      if (is_macro) declare("", word_at(line), heads_body ? NameKind::kBody : NameKind::kMacro);
       return;
     }
     // Map map_ FOO_GUARDED_BY(lock_);
@@ -321,7 +321,7 @@ void Undeclared::note(const clang::Diagnostic& error, bool is_of_others) {
       // Or FOO_DECLARE(Map) on a line of its own.
       for (const char* word : {skip_blanks(at), line_of(sources, error.getLocation())}) {
         const bool is_macro = is_shouted(word_at(word)) && *skip_blanks(skip_word(word)) == '(';
-        if (is_macro) declare("", word_at(word), Kind::kMacro);
+        if (is_macro) declare("", word_at(word), NameKind::kMacro);
       }
       return;
     }
@@ -330,7 +330,7 @@ void Undeclared::note(const clang::Diagnostic& error, bool is_of_others) {
       const StringRef macro = StringRef(name).split(' ').second;
       const char* behind = skip_blanks(skip_word(at));
       if (is_shouted(macro) && (*behind == '{' || *behind == ':' || is_word(*behind)))
-        declare("", macro.str(), Kind::kAttribute);
+        declare("", macro.str(), NameKind::kAttribute);
       return;
     }
     // std::map<int, cv::Scalar>, whose first use was cv::Scalar(0, 0, 0).
@@ -338,7 +338,7 @@ void Undeclared::note(const clang::Diagnostic& error, bool is_of_others) {
       if (root_.names.contains(word_at(at))) declare_chain("", at, true);
       return;
     case diag::err_expected_semi_after_expr:
-      return declare("", called, Kind::kStatement);
+      return declare("", called, NameKind::kStatement);
     case diag::err_ovl_no_viable_function_in_call: {
       const char* arguments = skip_blanks(skip_word(at));
       if (*arguments == '<') overload(root_, word_at(at), arguments);
@@ -373,7 +373,7 @@ void Undeclared::note(const clang::Diagnostic& error, bool is_of_others) {
     default:
       // template <class T> struct serializer<Mine<T>> {
       if (StringRef(text).starts_with("explicit specialization of undeclared template"))
-        declare(namespace_at(sources, error.getLocation()), name, Kind::kTemplate, "class...");
+        declare(namespace_at(sources, error.getLocation()), name, NameKind::kTemplate, "class...");
       return;
   }
 }
@@ -387,37 +387,37 @@ void Undeclared::write(const Scope& scope, const std::string& name, bool is_in_c
   const auto write_names = [&](bool in_class) {
     for (const auto& [inner, below] : scope.names) write(below, inner, in_class, text);
   };
-  const bool is_class = is_in_class || scope.kind != Kind::kNamespace;
-  switch (is_in_class && scope.kind == Kind::kNamespace ? Kind::kType : scope.kind) {
-    case Kind::kLoop:
+  const bool is_class = is_in_class || scope.kind != NameKind::kNamespace;
+  switch (is_in_class && scope.kind == NameKind::kNamespace ? NameKind::kType : scope.kind) {
+    case NameKind::kLoop:
       text += "#define " + name + "(i, ...) for (int i = 0; i < 2; ++i)\n";
       return;
-    case Kind::kMacro:
+    case NameKind::kMacro:
       text += "#define " + name + "(...)\n";
       return;
-    case Kind::kBody:
+    case NameKind::kBody:
       text += "#define " + name + "(...) static void DTYPECHECK_BODY(__COUNTER__)()\n";
       return;
-    case Kind::kStatement:
+    case NameKind::kStatement:
       text += "#define " + name + "(...) (void)::dtypecheck_undeclared::call(__VA_ARGS__);\n";
       return;
-    case Kind::kAttribute:
+    case NameKind::kAttribute:
       text += "#define " + name + "\n";
       return;
-    case Kind::kNamespace:
+    case NameKind::kNamespace:
       text += "namespace " + name + " {\n";
       write_names(false);
       text += "}\n";
       return;
-    case Kind::kTemplate:
+    case NameKind::kTemplate:
       text += "template <" + scope.parameters + "> ";
       [[fallthrough]];
-    case Kind::kType:
+    case NameKind::kType:
       text += "struct " + name + " : " + any + " {\nusing " + any + "::Any;\n";
       write_names(is_class);
       text += "};\n";
       return;
-    case Kind::kFunction: {
+    case NameKind::kFunction: {
       const std::string rest = std::string(is_in_class ? "static " : "") + "constexpr " + any +
                                " " + name + "(const Args&...) { return {}; }\n";
       text += "template <class... Types, class... Args> " + rest;
@@ -429,13 +429,13 @@ void Undeclared::write(const Scope& scope, const std::string& name, bool is_in_c
       text += "#endif\n";
       return;
     }
-    case Kind::kOverload:
+    case NameKind::kOverload:
       text +=
           "#if __cplusplus >= 201703L\ntemplate <class... Args> constexpr typename "
           "::dtypecheck_undeclared::Where<(::dtypecheck_undeclared::is_any<Args> || ...), " +
           any + ">::type " + name + "(const Args&...) { return {}; }\n#endif\n";
       return;
-    case Kind::kValue:
+    case NameKind::kValue:
       text += is_in_class ? "static " + any + " " + name + ";\n"
                           : "static constexpr " + any + " " + name + "{};\n";
       return;

@@ -33,7 +33,7 @@ class Undeclared {
  private:
   // Of two uses the one that says more counts, the later here: what is a type somewhere is one
   // where it is called, and where it stands before `::`.
-  enum class Kind : uint8_t {
+  enum class NameKind : uint8_t {
     kOverload,  // of a function that is declared: one for stand-ins
     kValue,
     kFunction,
@@ -47,13 +47,13 @@ class Undeclared {
     kAttribute
   };
   struct Scope {
-    Kind kind = Kind::kNamespace;
+    NameKind kind = NameKind::kNamespace;
     std::string parameters;           // of a template
     std::set<std::string> overloads;  // of a function: the template parameters of some uses
     std::map<std::string, Scope> names;
   };
 
-  void declare(const std::string& scope, const std::string& name, Kind kind,
+  void declare(const std::string& scope, const std::string& name, NameKind kind,
                const std::string& parameters = "");
   bool stands_in(const std::string& name) const;
   void declare_in_bases(const std::string& name);
