@@ -82,7 +82,7 @@ std::optional<Examples> Datasets::examples_of_class(const CXXRecordDecl* dataset
     if (name_of(method->getDeclName()) == "get") get = method;
   }
   const FunctionDecl* body = get == nullptr ? nullptr : get->getDefinition();
-  at_.tell(&Watcher::want_body, get);
+  at_.notify(&Watcher::want_body, get);
   const bool is_busy = llvm::is_contained(at_.stack, body);
   if (body == nullptr || !body->hasBody() || is_busy) return std::nullopt;
   const DtypeState before = dtypes_.state;

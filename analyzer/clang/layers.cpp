@@ -249,7 +249,7 @@ int Layers::run_one(const CallExpr* call, const CXXRecordDecl* layer, const Expr
 std::optional<int> Layers::run_block(const CallExpr* call, const CXXRecordDecl* block,
                                      const Expr* module, const Input& input) {
   const FunctionDecl* forward = forward_of(block);
-  at_.tell(&Watcher::want_body, forward);
+  at_.notify(&Watcher::want_body, forward);
   forward = forward == nullptr ? nullptr : forward->getDefinition();
   if (forward == nullptr || !forward->hasBody() || forward->getNumParams() == 0 ||
       at_.is_too_deep(forward))
@@ -319,8 +319,8 @@ int Layers::run_layer(const CallExpr* call, llvm::StringRef layer, const Expr* m
                         (!dtypes.single() && dtypes.intersects(weight.dtypes));
   const auto add = [&](std::vector<SourceOperand> operands, int tensor) {
     op.operands = std::move(operands);
-    if (weight.is_assumed) at_.tell(&Watcher::layer, op, tensor);
-    at_.tell(&Watcher::op, op);
+    if (weight.is_assumed) at_.notify(&Watcher::layer, op, tensor);
+    at_.notify(&Watcher::op, op);
   };
   if (op.op == "embedding") {
     inputs.front().name = "indices";
@@ -362,9 +362,9 @@ void Layers::run_recurrent(const CallExpr* call, llvm::StringRef name, const Exp
   const bool agrees =
       given == weight.dtypes || (!given.single() && given.intersects(weight.dtypes));
   op.operands.push_back(std::move(weight));
-  if (op.operands.back().is_assumed) at_.tell(&Watcher::layer, op, tensor);
+  if (op.operands.back().is_assumed) at_.notify(&Watcher::layer, op, tensor);
   if (agrees) dtypes_.remember(call, symbol);
-  at_.tell(&Watcher::op, op);
+  at_.notify(&Watcher::op, op);
 }
 
 void Layers::run_loss(const CallExpr* call, llvm::StringRef name) {
@@ -381,7 +381,7 @@ void Layers::run_loss(const CallExpr* call, llvm::StringRef name) {
   dtypes_.name_class_loss(called);
   const int answer = dtypes_.answer(called, 0);
   if (answer >= 0) dtypes_.remember(call, answer);
-  at_.tell(&Watcher::op, called.op);
+  at_.notify(&Watcher::op, called.op);
 }
 
 }  // namespace dtypecheck::analyzer

@@ -137,7 +137,7 @@ bool Walk::construct(const Key& object, const Expr* value) {
   const auto* body = dyn_cast_or_null<CXXConstructorDecl>(making->constructor->getDefinition());
   const CXXConstructorDecl* constructor = body != nullptr ? body : making->constructor;
   const bool is_seen = body != nullptr ? body->hasBody() : !constructor->isUserProvided();
-  if (!is_seen) at_.tell(&Watcher::want_body, constructor);
+  if (!is_seen) at_.notify(&Watcher::want_body, constructor);
   if (!is_seen || !at_.is_ours(making->record->getLocation()) || at_.is_too_deep(constructor))
     return false;
   for (unsigned i = 0; i < constructor->getNumParams(); ++i) {

@@ -54,7 +54,7 @@ void Walk::enter(const FunctionDecl* function, Callers callers) {
         dtypes_.make(TensorSource::kParameter, kAnyDtype, parameter->getNameAsString()));
     dtypes_.bind(parameter, at_.parameters.back());
   }
-  at_.tell(&Watcher::enter);
+  at_.notify(&Watcher::enter);
 }
 
 void Walk::children(const Stmt* stmt) {
@@ -72,7 +72,7 @@ void Walk::block(const CompoundStmt* block) {
         isa<Expr>(child) || isa<DeclStmt>(child) || isa<ReturnStmt>(child) ? child : nullptr;
     const auto* lone = dyn_cast<IfStmt>(child);
     if (lone != nullptr && lone->getElse() == nullptr && !dtypes_.state.dead)
-      at_.tell(&Watcher::branch, lone, llvm::ArrayRef<const Stmt*>(at + 1, block->body_end()));
+      at_.notify(&Watcher::branch, lone, llvm::ArrayRef<const Stmt*>(at + 1, block->body_end()));
     stmt(child);
   }
   at_.levels.pop_back();
@@ -196,7 +196,7 @@ void Walk::branch(const IfStmt* stmt) {
   if (is_constant(stmt->getCond(), context_, value)) {
     return this->stmt(value ? stmt->getThen() : stmt->getElse());
   }
-  if (stmt->getElse() != nullptr) at_.tell(&Watcher::branch, stmt, llvm::ArrayRef<const Stmt*>());
+  if (stmt->getElse() != nullptr) at_.notify(&Watcher::branch, stmt, llvm::ArrayRef<const Stmt*>());
   const auto by_hand = chain_at(stmt);
   if (by_hand && by_hand->cases.size() > 1) return chain(stmt, *by_hand);
   either_way(stmt->getCond(),
@@ -261,7 +261,7 @@ void Walk::expr_of_one_way(const Expr* one) {
 
 void Walk::conditional(const ConditionalOperator* one) {
   expr(one->getCond());
-  at_.tell(&Watcher::choose, one);
+  at_.notify(&Watcher::choose, one);
   either_way(one->getCond(), [&](bool truth) {
     expr_of_one_way(truth ? one->getTrueExpr() : one->getFalseExpr());
   });
@@ -401,8 +401,8 @@ static bool serves_others(const SwitchStmt* stmt) {
 
 void Walk::add_dispatch(SourceLocation begin, const TensorFact& tensor, DtypeSet cases) {
   if (!at_.is_ours(begin)) return;
-  at_.tell(&Watcher::dispatch, Dispatch{place_of(context_, begin), at_.function, at_.callers,
-                                        at_.macro_at(begin), tensor, cases});
+  at_.notify(&Watcher::dispatch, Dispatch{place_of(context_, begin), at_.function, at_.callers,
+                                          at_.macro_at(begin), tensor, cases});
 }
 
 void Walk::switch_over(const SwitchStmt* stmt) {
@@ -416,7 +416,7 @@ void Walk::switch_over(const SwitchStmt* stmt) {
   over.lambdas = lambda_depth_;
   over.function = at_.function;
   over.stmt = stmt;
-  if (over.symbol >= 0) at_.tell(&Watcher::switch_over, stmt, over.symbol);
+  if (over.symbol >= 0) at_.notify(&Watcher::switch_over, stmt, over.symbol);
   at_.switches.push_back(std::move(over));
   const auto* body = dyn_cast<CompoundStmt>(stmt->getBody());
   // Until the first case; but what stands before it are cases of a macro that nothing declares.
@@ -507,7 +507,7 @@ void Walk::declare(const VarDecl* variable) {
   if (const CXXRecordDecl* record = type->getAsCXXRecordDecl()) {
     at_.autocast = at_.autocast || record->getName().contains_insensitive("autocast");
   }
-  at_.tell(&Watcher::bind, variable, init);
+  at_.notify(&Watcher::bind, variable, init);
   if (type->isPointerType()) {
     modules_.make(variable);
     return bind_fields(variable, init);
@@ -574,7 +574,7 @@ void Walk::expr(const Expr* one) {
   }
   if (const auto* unknown = dyn_cast<RecoveryExpr>(one)) trust_unknown_check(unknown);
   if (isa<CXXThrowExpr>(one)) dtypes_.state.dead = true;
-  at_.tell(&Watcher::expr, one);
+  at_.notify(&Watcher::expr, one);
   const auto* assignment = dyn_cast<BinaryOperator>(one);
   if (assignment != nullptr && assignment->isAssignmentOp()) assign(assignment);
 }
@@ -597,7 +597,7 @@ void Walk::assign(const BinaryOperator* assignment) {
     assign_dtype(assignment->getLHS(), assignment->getRHS());
   else if (assignment->getType()->isPointerType())
     assign_object(assignment->getLHS(), assignment->getRHS());
-  at_.tell(&Watcher::assign, assignment);
+  at_.notify(&Watcher::assign, assignment);
 }
 
 // A lambda that is not called here runs later, or never: it is walked through for what it reads,
@@ -667,7 +667,7 @@ void Walk::bind_parameter(const ParmVarDecl* parameter, const Expr* argument) {
   modules_.bind(parameter, argument);
   datasets_.bind(parameter, argument);
   dtypes_.bind_argument(parameter, argument);
-  at_.tell(&Watcher::bind, parameter, argument);
+  at_.notify(&Watcher::bind, parameter, argument);
   const Expr* bare = stripped(argument);
   if (const auto* made = dyn_cast<CXXStdInitializerListExpr>(bare))
     bare = stripped(made->getSubExpr());
@@ -730,7 +730,7 @@ bool Walk::walk_through(const CallExpr* call) {
        i < static_cast<int>(body->getNumParams()) && i + skip < n; ++i) {
     bind_parameter(body->getParamDecl(i), call->getArg(i + skip));
   }
-  at_.tell(&Watcher::walk_through, body);
+  at_.notify(&Watcher::walk_through, body);
   Key object;
   const bool is_of_object = calls_other_object(call, dtypes_, object);
   inside(body, {place_of(context_, call->getBeginLoc()), call, skip},
@@ -792,7 +792,7 @@ void Walk::assign(const CXXOperatorCallExpr* assignment) {
     const int symbol = dtypes_.tensor(value);
     if (is_no_tensor(value)) dtypes_.state.set_absent(symbol);
     dtypes_.assign(to, symbol);
-    at_.tell(&Watcher::write, to, symbol);
+    at_.notify(&Watcher::write, to, symbol);
   } else if (holds_dtype(to->getType())) {
     assign_dtype(to, value);
   } else {
@@ -810,7 +810,7 @@ void Walk::assign_dtype(const Expr* to, const Expr* value) {
   int symbol = dtypes_.dtype(value);
   if (symbol < 0) symbol = dtypes_.make(TensorSource::kOther, kAnyDtype);
   dtypes_.assign(to, symbol);
-  at_.tell(&Watcher::write, to, symbol);
+  at_.notify(&Watcher::write, to, symbol);
 }
 
 // parts[0] = x, parts.push_back(x): one symbol stands for all tensors of a list, and after this it
@@ -877,7 +877,7 @@ void Walk::call(const CallExpr* call) {
   at_.autocast = is_in_autocast(call, at_.autocast, context_);
   if (called_name(call) == "set_default_dtype")
     dtypes_.set_default(default_dtype_of(call, context_));
-  at_.tell(&Watcher::call, call);
+  at_.notify(&Watcher::call, call);
   list_changed(call);
   modules_.call(call);
   set_data(call);
@@ -886,8 +886,8 @@ void Walk::call(const CallExpr* call) {
   if (op != nullptr && op->getOperator() == OO_Equal && op->getNumArgs() == 2) return assign(op);
   if (!walk_through(call) && !check_of_tensor_args(dtypes_, call)) {
     modules_.give(call);
-    at_.tell(&Watcher::want_body, called(call));
-    at_.tell(&Watcher::call_unseen, call);
+    at_.notify(&Watcher::want_body, called(call));
+    at_.notify(&Watcher::call_unseen, call);
     trust_opaque_check(call);
   }
   const auto* callee = dyn_cast_or_null<FunctionDecl>(call->getCalleeDecl());

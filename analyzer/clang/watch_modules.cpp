@@ -120,7 +120,7 @@ class ModuleCalls : public Watcher {
       SourceOp op = at_.op_at(call->getExprLoc(), "linear");
       op.operands = {dtypes_.operand("input", dtypes_.text(stripped(input)), tensor),
                      dtypes_.operand("weight", dtypes_.text(stripped(module)), symbol)};
-      return at_.tell(&Watcher::op, op);
+      return at_.notify(&Watcher::op, op);
     }
   }
 

@@ -63,7 +63,7 @@ struct Whereabouts {
 
   // Hands all that look on what the walk came to.
   template <class... Parts, class... Given>
-  void tell(void (Watcher::*event)(Parts...), const Given&... given) {
+  void notify(void (Watcher::*event)(Parts...), const Given&... given) {
     for (const std::unique_ptr<Watcher>& watcher : watchers) (watcher.get()->*event)(given...);
   }
 
