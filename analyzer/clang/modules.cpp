@@ -133,7 +133,7 @@ static bool may_be_written(const FunctionDecl* callee, unsigned argument, bool h
 
 // torch::load(net, path), cast_all(net): whatever is given a module and is not seen may cast it,
 // but for what LibTorch has to register, save and show it.
-void ModuleDtypes::give(const CallExpr* call) {
+void ModuleDtypes::cast_by_unseen(const CallExpr* call) {
   const auto* callee = dyn_cast_or_null<FunctionDecl>(call->getCalleeDecl());
   const auto member = member_call(call);
   const llvm::StringRef name = callee != nullptr ? name_of(callee->getDeclName())

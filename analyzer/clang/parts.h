@@ -51,7 +51,7 @@ class ModuleDtypes : public WalkPart {
   // A call that casts a module, or adds one to a list;
   void call(const clang::CallExpr* call);
   // one whose body is not seen, which may do anything to those that it is given.
-  void give(const clang::CallExpr* call);
+  void cast_by_unseen(const clang::CallExpr* call);
   void make(const clang::VarDecl* variable);
   void bind(const clang::ParmVarDecl* parameter, const clang::Expr* argument);
   // A module, and what it registered of floating numbers, becomes of the dtype that the symbol has.

@@ -885,7 +885,7 @@ void Walk::call(const CallExpr* call) {
   const auto* op = dyn_cast<CXXOperatorCallExpr>(call);
   if (op != nullptr && op->getOperator() == OO_Equal && op->getNumArgs() == 2) return assign(op);
   if (!walk_through(call) && !check_of_tensor_args(dtypes_, call)) {
-    modules_.give(call);
+    modules_.cast_by_unseen(call);
     at_.notify(&Watcher::want_body, called(call));
     at_.notify(&Watcher::call_unseen, call);
     trust_opaque_check(call);
