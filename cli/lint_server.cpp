@@ -89,10 +89,7 @@ std::optional<std::string> next_message(Input& input) {
       if (!has_length || length > kMaxMessage || !input.bytes(length, body)) return std::nullopt;
       return body;
     }
-    std::string name = line.substr(0, kLength.size());
-    std::transform(name.begin(), name.end(), name.begin(),
-                   [](unsigned char c) { return tolower(c); });
-    if (name != kLength) continue;
+    if (lowered(line.substr(0, kLength.size())) != kLength) continue;
     char* end = nullptr;
     length = strtoull(line.c_str() + kLength.size(), &end, 10);
     has_length = end != line.c_str() + kLength.size();

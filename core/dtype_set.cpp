@@ -31,12 +31,6 @@ bool names(const DtypeNames& entry, std::string_view text) {
          (entry.cpp != nullptr && text == entry.cpp);
 }
 
-bool equal_but_for_case(std::string_view a, std::string_view b) {
-  return a.size() == b.size() &&
-         std::equal(a.begin(), a.end(), b.begin(), b.end(),
-                    [](char x, char y) { return (x | 0x20) == (y | 0x20); });
-}
-
 // Names that only people and compilers use.
 constexpr std::pair<std::string_view, Dtype> kFurtherNames[] = {
     {"long int", Dtype::kLong},    {"__int64", Dtype::kLong},    {"long long", Dtype::kLong},
@@ -62,7 +56,7 @@ std::vector<std::pair<std::string_view, Dtype>> names_in_words() {
 
 // kHalf, kFloat16, kUInt8.
 bool names_constant(const DtypeNames& entry, std::string_view text) {
-  return text == entry.name || equal_but_for_case(text, entry.torch);
+  return text == entry.name || lowered(text) == entry.torch;
 }
 
 }  // namespace
@@ -109,9 +103,9 @@ std::optional<Dtype> parse_dtype(std::string_view text) {
 
 std::optional<Dtype> parse_dtype_in_words(std::string_view text) {
   static const std::vector<std::pair<std::string_view, Dtype>> all = names_in_words();
-  text = without_qualifiers(text);
+  const std::string low = lowered(without_qualifiers(text));
   for (const auto& [name, dtype] : all) {
-    if (equal_but_for_case(text, name)) return dtype;
+    if (low == lowered(name)) return dtype;
   }
   return std::nullopt;
 }

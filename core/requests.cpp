@@ -1,7 +1,6 @@
 #include "core/requests.h"
 
 #include <algorithm>
-#include <cctype>
 #include <charconv>
 #include <set>
 
@@ -65,9 +64,8 @@ bool gives(std::string_view between) {
 
 std::string plain(std::string_view name) {
   while (name.starts_with('-')) name.remove_prefix(1);
-  std::string out;
-  for (const char c : name)
-    out += c == '-' ? '_' : static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  std::string out = lowered(name);
+  std::replace(out.begin(), out.end(), '-', '_');
   return out;
 }
 

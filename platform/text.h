@@ -13,6 +13,7 @@ namespace dtypecheck {
 
 // Without spaces, tabs and line ends before and behind it.
 std::string_view trimmed(std::string_view text);
+std::string lowered(std::string_view text);  // A to Z as a to z
 
 // Takes off `rest` what stands before the first separator, and the separator; all of it where there
 // is none.

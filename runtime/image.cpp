@@ -5,12 +5,12 @@
 #include <png.h>
 
 #include <algorithm>
-#include <cctype>
 #include <csetjmp>
 #include <cstring>
 
 #include "platform/error.h"
 #include "platform/files.h"
+#include "platform/text.h"
 
 namespace dtypecheck::runtime {
 
@@ -145,8 +145,7 @@ void write_png(const std::string& path, const Image& image) {
 bool has_image_name(const std::string& path) {
   const size_t dot = path.rfind('.');
   if (dot == std::string::npos) return false;
-  std::string ending = path.substr(dot + 1);
-  for (char& c : ending) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  const std::string ending = lowered(path.substr(dot + 1));
   return ending == "jpg" || ending == "jpeg" || ending == "png";
 }
 

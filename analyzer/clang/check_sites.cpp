@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "analyzer/clang/exprs.h"
+#include "platform/text.h"
 
 namespace dtypecheck::analyzer {
 
@@ -16,9 +17,7 @@ using namespace clang;
 using Names = std::set<std::string>;
 
 std::string root_of(const std::string& name) {
-  const auto end = std::find_if(name.begin(), name.end(),
-                                [](unsigned char c) { return std::isalnum(c) == 0 && c != '_'; });
-  return {name.begin(), end};
+  return {name.begin(), std::find_if_not(name.begin(), name.end(), is_of_name)};
 }
 
 // Whether control may go elsewhere than to the statement behind it. To throw is no other way: what

@@ -1,7 +1,6 @@
 #include "analyzer/parse/build_files.h"
 
 #include <algorithm>
-#include <cctype>
 #include <optional>
 #include <regex>
 #include <sstream>
@@ -19,14 +18,9 @@ namespace {
 constexpr size_t kMaxBytes = 1 << 20;
 constexpr size_t kMaxLineLength = 1'000;
 
-std::string lower(std::string text) {
-  for (char& c : text) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  return text;
-}
-
 // "if torch.cuda.is_available():", "if(USE_CUDA)"; not their opposites.
 bool asks_for_cuda(const std::string& condition) {
-  const std::string text = lower(condition);
+  const std::string text = lowered(condition);
   return text.find("cuda") != text.npos && text.find("not ") == text.npos &&
          text.find("==") == text.npos && text.find("version") == text.npos;
 }
@@ -39,7 +33,7 @@ bool is_of_builder(const std::string& name, const std::string& value) {
 
 // CPU_ONLY, NO_CUDA: a build for the CPU is what somebody asks for, wherever its macro stands.
 bool is_without_cuda(const std::string& name) {
-  const std::string text = lower(name);
+  const std::string text = lowered(name);
   return text.find("cpu_only") != text.npos || text.find("no_cuda") != text.npos ||
          text.find("without_cuda") != text.npos;
 }
@@ -157,7 +151,7 @@ std::optional<CMakeCommand> next_command(const std::string& text, size_t& at) {
     if (depth == 0) break;
   }
   at = std::min(close + 1, text.size());
-  return CMakeCommand{lower(text.substr(begin, end - begin)),
+  return CMakeCommand{lowered(text.substr(begin, end - begin)),
                       text.substr(open + 1, close - open - 1)};
 }
 
@@ -216,7 +210,7 @@ void read_build_file(const fs::path& file, BuildFlags& flags) {
   if (!is_python && !is_cmake(file) && !names_standard) return;
   const auto text = read_file_if_any(file, kMaxBytes);
   if (!text) return;
-  const std::string folder = lower(file.parent_path().filename().string());
+  const std::string folder = lowered(file.parent_path().filename().string());
   const bool builds = file.filename() == "setup.py" || folder.find("build") != folder.npos ||
                       text->find("cpp_extension") != text->npos;
   if (is_python && !builds) return;

@@ -1,7 +1,6 @@
 #include "analyzer/project/tree.h"
 
 #include <algorithm>
-#include <cctype>
 #include <fstream>
 #include <map>
 #include <mutex>
@@ -11,6 +10,7 @@
 
 #include "core/installed.h"
 #include "platform/files.h"
+#include "platform/text.h"
 
 namespace fs = std::filesystem;
 
@@ -48,7 +48,7 @@ struct Named {
 // The name stands in code, not in a comment behind it.
 void look_for_names(std::string line, bool is_python, Named& named) {
   line.resize(std::min(line.find(is_python ? "#" : "//"), line.size()));
-  for (char& c : line) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  line = lowered(line);
   const auto has = [&](const char* text) { return line.find(text) != line.npos; };
   named.bfloat16 = named.bfloat16 || has("bfloat16");
   named.autocast = named.autocast || (is_python && has("autocast(") && !has("false"));

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cctype>
 #include <set>
 #include <span>
 #include <vector>
@@ -20,13 +19,6 @@ namespace {
 constexpr int kMostLines = 5000;  // of a file that is searched for where a value was written
 constexpr int kMostOfCall = 12;   // lines of one call
 constexpr int kMostAround = 5;    // lines above a cast: what is kept of them (trace/sources.h)
-
-std::string lower(std::string_view text) {
-  std::string out(text);
-  std::transform(out.begin(), out.end(), out.begin(),
-                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  return out;
-}
 
 constexpr std::string_view kDocstring = "\"\"\"";
 
@@ -54,19 +46,14 @@ std::string_view without_comment(std::string_view line) {
   return trimmed(line);
 }
 
-// The bracket that this one closes, or that closes it; npos where the text has none.
-size_t opening_of(std::string_view text, size_t closing) {
+int depth_of(char c) { return (c == '(' || c == '[') - (c == ')' || c == ']'); }
+
+// The bracket that opens what this one closes, or the other way; npos where the text has none.
+size_t other_bracket(std::string_view text, size_t bracket) {
+  const size_t step = depth_of(text[bracket]);
   int depth = 0;
-  for (size_t i = closing + 1; i-- > 0;) {
-    depth += (text[i] == ')' || text[i] == ']') - (text[i] == '(' || text[i] == '[');
-    if (depth == 0) return i;
-  }
-  return text.npos;
-}
-size_t closing_of(std::string_view text, size_t opening) {
-  int depth = 0;
-  for (size_t i = opening; i < text.size(); ++i) {
-    depth += (text[i] == '(' || text[i] == '[') - (text[i] == ')' || text[i] == ']');
+  for (size_t i = bracket; i < text.size(); i += step) {
+    depth += depth_of(text[i]);
     if (depth == 0) return i;
   }
   return text.npos;
@@ -76,8 +63,8 @@ size_t closing_of(std::string_view text, size_t opening) {
 size_t begin_of_chain(std::string_view text, size_t end) {
   while (end > 0) {
     const char last = text[end - 1];
-    if (last == ')' || last == ']') {
-      const size_t opening = opening_of(text, end - 1);
+    if (depth_of(last) < 0) {
+      const size_t opening = other_bracket(text, end - 1);
       if (opening == text.npos) return end;
       end = opening;
     } else if (is_of_name(last) || last == '.') {
@@ -94,7 +81,7 @@ std::string_view argument_around(std::string_view text, size_t opening, size_t e
   size_t begin = opening + 1;
   int depth = 0;
   for (size_t i = begin; i < end; ++i) {
-    depth += (text[i] == '(' || text[i] == '[') - (text[i] == ')' || text[i] == ']');
+    depth += depth_of(text[i]);
     const bool ends = depth < 0 || (depth == 0 && text[i] == ',');
     if (ends && i >= place) return text.substr(begin, i - begin);
     if (ends) begin = text.find_first_not_of(' ', i + 1);
@@ -108,14 +95,15 @@ std::string_view argument_around(std::string_view text, size_t opening, size_t e
 std::string call_around(std::string_view text, size_t place) {
   constexpr size_t kMostShown = 72;
   size_t opening = text.npos;
-  for (size_t i = place, depth = 0; i-- > 0 && opening == text.npos;) {
-    if (text[i] == ')' || text[i] == ']') ++depth;
-    if (text[i] == '(' || text[i] == '[') depth == 0 ? void(opening = i) : void(--depth);
+  int depth = 0;
+  for (size_t i = place; i-- > 0 && depth <= 0;) {
+    depth += depth_of(text[i]);
+    if (depth > 0) opening = i;
   }
   const size_t own = text.find('(', place);  // ".half()"
   if (text[place] == '.' && own != text.npos) opening = own;
   if (opening == text.npos || text[opening] == '[') return std::string(text.substr(0, kMostShown));
-  const size_t closing = closing_of(text, opening);
+  const size_t closing = other_bracket(text, opening);
   const size_t end = closing == text.npos ? text.size() : closing + 1;
   const size_t begin = begin_of_chain(text, opening);
   const std::string_view whole = text.substr(begin, end - begin);
@@ -137,7 +125,7 @@ std::string call_around(std::string_view text, size_t place) {
 
 // The option bf16 and full_bf16 ask for BFloat16, fp16 and use_half for Half.
 bool names_dtype(std::string_view name, Dtype dtype) {
-  const std::string low = lower(name);
+  const std::string low = lowered(name);
   const bool is_brain = low.find("bf") != low.npos;
   const bool has_16_bits = low.find("16") != low.npos || low.find("half") != low.npos;
   return has_16_bits && is_brain == (dtype == Dtype::kBFloat16);
@@ -264,7 +252,7 @@ class Asker {
       const bool is_flag = is_named && option.size() == words_[i].size() &&
                            option.starts_with('-') && one.value == "True";
       const bool is_pair =
-          is_named && option.size() != words_[i].size() && lower(value) == lower(one.value);
+          is_named && option.size() != words_[i].size() && lowered(value) == lowered(one.value);
       if (!is_next && !is_flag && !is_pair) continue;
       const std::string what = is_next ? words_[i] + " " + one.value : words_[i];
       return Asked{what, command_name(), "", {}, /*is_command_line=*/true};
@@ -278,9 +266,9 @@ class Asker {
       std::string_view value = words_[i];
       const std::string option(next_piece(value, '='));
       const bool is_models = option.starts_with(model_ + ".") && precision_in(value) == dtype_ &&
-                             lower(option).find("dtype") != std::string::npos;
+                             lowered(option).find("dtype") != std::string::npos;
       const bool is_held = std::any_of(all.begin(), all.end(), [&](const HeldValue& one) {
-        return lower(one.value) == lower(value);
+        return lowered(one.value) == lowered(value);
       });
       if (is_models && is_held)
         return Asked{words_[i],
@@ -293,11 +281,11 @@ class Asker {
   }
 
   std::optional<Asked> in_environment(const HeldValue& one) const {
-    const std::string name = lower(last_name(one.name));
+    const std::string name = lowered(last_name(one.name));
     for (const auto& [variable, value] : process_.facts_of(FactKey::kEnv)) {
       if (value != one.value) continue;
       const std::string bare = name.starts_with('_') ? name.substr(1) : name;
-      if (lower(variable).ends_with(bare))
+      if (lowered(variable).ends_with(bare))
         return Asked{variable + "=" + value, "the environment", "", {}};
     }
     return std::nullopt;
