@@ -370,14 +370,6 @@ std::vector<Cure> kept_floating(const CureProposer& propose, const OpCall& cast)
   return cures;
 }
 
-std::optional<Cure> kept_in(const CureProposer& propose, const OpCall& rounded, Dtype dtype) {
-  auto cure = propose.cast_result(rounded, dtype);
-  if (cure)
-    cure->text = fmt::format("keep it in {} from there on, and cast what is computed of it{}",
-                             dtype_name(dtype), at(rounded.site.line));
-  return cure;
-}
-
 // The lines of the user's own that rounded numbers from Double to Float before they were
 // subtracted, which leaves what rounding made of them; all that rounded them where none were.
 std::vector<const OpCall*> rounded_before_difference(const RunIndex& index, const OpCall& call) {
@@ -457,7 +449,7 @@ std::vector<Cure> moved(const RunIndex& index, const JudgeOptions& options, cons
   if (falls) {
     std::vector<Cure> cures;
     for (const Dtype dtype : {source_of(call), Dtype::kDouble})  // beside Float it is promoted to
-      add(cures, kept_in(propose, call, dtype));
+      add(cures, propose.keep_in(call, dtype));
     return cures;
   }
   if (rounded == nullptr) {
@@ -486,7 +478,7 @@ std::vector<Cure> moved(const RunIndex& index, const JudgeOptions& options, cons
   }
   if (rounded->result_dtype() == Dtype::kFloat && source == Dtype::kDouble) {
     for (const OpCall* one : rounded_before_difference(index, call))
-      add(cures, kept_in(propose, *one, source));
+      add(cures, propose.keep_in(*one, source));
     return cures;
   }
   if (!kLowPrecision.contains(*rounded->result_dtype())) return {};
@@ -503,7 +495,7 @@ std::vector<Cure> moved(const RunIndex& index, const JudgeOptions& options, cons
       rounding.reader == nullptr ? std::nullopt : propose.keep_buffer(*rounded, *rounding.reader));
   const bool is_made = rounded->operands.empty() && rounded->scalar("dtype") != nullptr;
   add(cures, is_made ? propose.ask_for(*rounded, Dtype::kFloat) : std::nullopt);
-  add(cures, kept_in(propose, *rounded, Dtype::kFloat));
+  add(cures, propose.keep_in(*rounded, Dtype::kFloat));
   if (is_made && !is_in_cpp(*rounded))
     cures.push_back(propose.rewrite(*rounded, Dtype::kFloat, "dtype named",
                                     "make in Float all that has its dtype by the same name"));

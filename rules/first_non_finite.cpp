@@ -177,7 +177,7 @@ std::vector<Cure> kept_before_cast(const RunIndex& index, const CureProposer& pr
                             operand.dtypes.within(kLowPrecision) && !is_parameter(operand) &&
                             is_users_own(cast->site) && !cast->operands.empty() &&
                             cast->operands.back().dtypes == DtypeSet(Dtype::kFloat);
-    add(cures, is_lowered ? propose.cast_result(*cast, Dtype::kFloat) : std::nullopt);
+    add(cures, is_lowered ? propose.keep_in(*cast, Dtype::kFloat) : std::nullopt);
   }
   return cures;
 }

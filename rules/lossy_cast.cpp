@@ -81,10 +81,8 @@ void check_cast(const OpCall& call, const RunIndex& index, Findings& out) {
       details.cures = {*std::move(cure)};
     } else if (may_move && call.operands.size() == 2) {
       details.cures = propose.widen_written(call);
-    } else if (auto cure = may_move ? propose.cast_result(call, Dtype::kFloat) : std::nullopt) {
-      cure->text =
-          fmt::format("keep it in Float, and cast what is computed of it{}", at(call.site.line));
-      details.cures = {*std::move(cure)};
+    } else if (may_move) {
+      add(details.cures, propose.keep_in(call, Dtype::kFloat));
     }
     details.why += fmt::format("; {} numbers other than 0 were looked at", call.cast->looked);
     return details;
@@ -218,7 +216,7 @@ op aten::_to_copy self=Float[64,64] dtype:=Float8_e4m3fn -> Float8_e4m3fn[64,64]
 op aten::_to_copy self=Float[64,64] dtype:=Half -> Half[64,64] cast 4096 0 0 looked 4096 3 100 at train.py:21 phase forward
 op aten::_to_copy self=Float[64,64] dtype:=Half -> Half[64,64] cast 4096 0 0 looked 4096 2048 0 at train.py:22 phase forward
 # EXPECT train.py:22: warning: 50 % of what is cast to Half is beyond its largest number [lossy-cast]
-# EXPECT-FIX keep it in Float, and cast what is computed of it, train.py:22
+# EXPECT-FIX keep it in Float from there on, and cast what is computed of it, train.py:22
 op aten::zeros dtype:=Float -> Float[8,8] at solver.py:30 phase load
 op aten::copy_ self=Float[8,8]<#4 src=ComplexDouble[8,8] -> Float[8,8] inexact 3.25 0 at solver.py:31 phase load
 # EXPECT solver.py:31: warning: the imaginary part, up to 3.25, is lost in a cast to Float [lossy-cast]

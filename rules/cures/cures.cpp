@@ -488,6 +488,14 @@ std::optional<Cure> CureProposer::cast_result(const OpCall& maker, Dtype dtype) 
   return cure;
 }
 
+std::optional<Cure> CureProposer::keep_in(const OpCall& rounded, Dtype dtype) const {
+  auto cure = cast_result(rounded, dtype);
+  if (cure)
+    cure->text = fmt::format("keep it in {} from there on, and cast what is computed of it{}",
+                             dtype_name(dtype), at(rounded.site.line));
+  return cure;
+}
+
 std::optional<Cure> CureProposer::cast_giver(const OpCall& cast, Dtype dtype) const {
   const bool is_given = index_.has(cast, ops::kCast) && is_users_own(cast.site) &&
                         line_of(cast).find(".dtype") != std::string::npos;

@@ -77,6 +77,8 @@ class CureProposer {
   std::optional<Cure> cast_and_back(const OpCall& call, const Operand& operand, Dtype dtype) const;
   // At the line of the user's own that made a tensor, by a cast or as a factory.
   std::optional<Cure> cast_result(const OpCall& maker, Dtype dtype) const;
+  // The same of what was cast down: it is kept as it was.
+  std::optional<Cure> keep_in(const OpCall& rounded, Dtype dtype) const;
   // "data.to(scale.dtype)": at the line of the user's own that made the other tensor.
   std::optional<Cure> cast_giver(const OpCall& cast, Dtype dtype) const;
   // What copy_() writes to, in the dtype of what is written: at the line that makes it or asks for
