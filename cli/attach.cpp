@@ -1,4 +1,4 @@
-// dtypecheck attach: records the next steps of a program that runs already.
+// dtypecheck attach: records the next steps of a program that is already running.
 #include <fmt/format.h>
 #include <unistd.h>
 

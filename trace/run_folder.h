@@ -26,8 +26,8 @@ class RunFolder {
   // folder of the same program's earlier run.
   static RunFolder create(const std::string& path, const std::vector<std::string>& command,
                           const std::vector<std::string>& under = {}, bool goes_on = false);
-  // The same of a program that runs already, in that folder: one process, whose other ranks are not
-  // missed.
+  // The same of a program that is already running, in that folder: one process, whose other ranks
+  // are not missed.
   static RunFolder attach(const std::string& path, const std::vector<std::string>& command,
                           const std::string& program_folder);
 

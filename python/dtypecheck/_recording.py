@@ -1,4 +1,4 @@
-"""Recording in a program that runs already.
+"""Recording in a program that is already running.
 
 `dtypecheck trace` preloads the tracer into a program. Here the program asks for it itself: the same library is loaded with
 ctypes, takes the place of a few functions in the objects that are there, and records from begin() to end() into a folder

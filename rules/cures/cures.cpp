@@ -406,7 +406,7 @@ std::optional<Cure> CureProposer::cast_drawn(const OpCall& call, const Operand& 
   const Site& drawn = index_.run().call(operand.origin)->site;
   const bool is_elsewhere = drawn.line.function != call.site.line.function && is_users_own(drawn);
   if (is_elsewhere) cure.where = drawn.line;
-  cure.text = fmt::format("cast every {} tensor that is drawn for {} to {}{}", dtype_word(operand),
+  cure.text = fmt::format("cast every {} tensor drawn for {} to {}{}", dtype_word(operand),
                           call.short_op(), dtype_name(dtype), at(cure.where));
   return cure;
 }

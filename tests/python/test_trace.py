@@ -1,4 +1,4 @@
-"""dtypecheck.trace() and attach(): a program that runs already is recorded, in turns, and notices nothing."""
+"""dtypecheck.trace() and attach(): a program that is already running is recorded, in turns, and notices nothing."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""`dtypecheck attach PID`: the next steps of a program that runs already, which computes what it would have; and what it refuses."""
+"""`dtypecheck attach PID`: the next steps of a program that is already running, which computes what it would have; and what it refuses."""
 
 import ctypes
 import json
@@ -52,7 +52,7 @@ class Trainer:
         return self.process.wait(timeout=60)
 
 
-@unittest.skipIf(os.uname().machine != "x86_64", "a program that runs already can be attached to on x86-64 alone")
+@unittest.skipIf(os.uname().machine != "x86_64", "a program that is already running can be attached to on x86-64 alone")
 class Attach(TracedTest):
     def trainer(self):
         trainer = Trainer(self.folder, self.environment)

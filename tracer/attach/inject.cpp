@@ -301,7 +301,7 @@ namespace dtypecheck::attaching {
 Injection::Injection(const RunningProcess& process, const std::string&, uint64_t, uint64_t,
                      const std::vector<std::string>&) {
   throw InputError(
-      fmt::format("process {}: a program that runs already can be attached to on x86-64 "
+      fmt::format("process {}: a program that is already running can be attached to on x86-64 "
                   "alone; start it under dtypecheck trace instead",
                   process.pid));
 }
