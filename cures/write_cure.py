@@ -1141,8 +1141,9 @@ def lowered_again(site):
 def own_masters(site):
     """The script casts what it trains to Float, but in a block for another 16-bit dtype, if args.mixed_precision == "fp16":,
     which this run did not enter. Each block of that kind, one behind a loaded checkpoint too, is entered by its dtype."""
+    brain = words_of_brain(site)
     found = {node: [n for s in node.body for n in ast.walk(s) if raises_trained(n)] for node in ast.walk(site.source.tree)
-             if isinstance(node, ast.If) and not node.orelse and is_test_of_half(node.test)}
+             if isinstance(node, ast.If) and not node.orelse and word_tested(node.test) in brain}
     found = {node: casts for node, casts in found.items() if casts}
     ran = any(site.source.results_at(n.value) for casts in found.values() for n in casts if isinstance(n, ast.Assign))
     if not found or ran:
@@ -1151,15 +1152,22 @@ def own_masters(site):
     torch = torch_name(site.source)
     bound = [n.lineno for n in ast.walk(site.source.tree) if isinstance(n, ast.Assign) and names
              and dotted(n.targets[0]) == names[0]]
-    ways = [[site.source.replaced(node.test, f"{site.source.text(node.test.left)} in (\"fp16\", \"bf16\")") for node in found]]
+    tested = {node: word_tested(node.test) for node in found}
+    ways = [[site.source.replaced(node.test, f'{site.source.text(node.test.left)} in ("{word}", "{brain[word]}")') for node, word in tested.items()]]
     if bound and torch and all(max(bound) < node.lineno for node in found):
         ways.insert(0, [site.source.replaced(node.test, f"{names[0]} != {torch}.float32") for node in found])
     return ways
 
 
-def is_test_of_half(test):
-    return (isinstance(test, ast.Compare) and isinstance(test.ops[0], ast.Eq) and
-            getattr(test.comparators[0], "value", None) in ("fp16", "float16", "half"))
+def words_of_brain(site):
+    """{"fp16": "bf16"}: of each word for Half the one for BFloat16 that may stand in its place."""
+    rows = [(word, dtype, use, family) for word, dtype, use, families in site.tables["precisions"] for family in families.split(",")]
+    brain = {row[2:]: row[0] for row in rows if row[1] == "BFloat16"}
+    return {row[0]: brain[row[2:]] for row in rows if row[1] == "Half" and row[2:] in brain}
+
+
+def word_tested(test):
+    return getattr(test.comparators[0], "value", None) if isinstance(test, ast.Compare) and isinstance(test.ops[0], ast.Eq) else None
 
 
 def raises_trained(node):

@@ -628,6 +628,11 @@ def main(args):
             text, ways = self.masters(f"{test}\n    {body}")
             self.assertEqual(ways, [text.replace(test, "if weight_dtype != torch.float32:"),
                                     text.replace(test, 'if args.mixed_precision in ("fp16", "bf16"):')])
+        for word, brain in (("float16", "bfloat16"), ("half", "bfloat16"), ("16-mixed", "bf16-mixed")):
+            _, ways = self.masters(f'if args.mixed_precision == "{word}":\n    cast_training_params(unet)')
+            self.assertIn(f'if args.mixed_precision in ("{word}", "{brain}"):', ways[1])
+        other = 'if args.mixed_precision == "fp8":'
+        self.assertIn(other, self.masters(f"{other}\n    cast_training_params(unet)")[1][0])
         for other in (f"{test}\n    unet.half()", f"{test}\n    p.data = p.half()",
                       f"{test}\n    cast_training_params(unet)\nelse:\n    pass"):
             text, ways = self.masters(other)
