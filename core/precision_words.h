@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "core/dtype.h"
+#include "platform/text.h"
 
 namespace dtypecheck {
 
@@ -32,8 +33,8 @@ inline Dtype precision_in(std::string_view value) {
   constexpr std::size_t kMostBytes = 32;
   if (value.size() > kMostBytes) return Dtype::kUndefined;
   std::string text;
-  for (const char c : value)
-    if (c != '"' && c != '\'') text += c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c;
+  for (const char c : lowered(value))
+    if (c != '"' && c != '\'') text += c;
   if (text.compare(0, 6, "torch.") == 0) text.erase(0, 6);
   const auto goes_on = [&](std::size_t at) {
     return at < text.size() &&
@@ -52,12 +53,8 @@ inline Dtype precision_in(std::string_view value) {
 inline constexpr std::string_view kPrecisionNames[] = {
     "precision", "dtype", "16", "half", "autocast", "master", "stochastic", "_amp_"};
 inline bool is_named_like_precision(std::string_view name) {
-  std::string text = "_";
-  for (const char c : name) {
-    const char low = c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c;
-    text += (low >= 'a' && low <= 'z') || (low >= '0' && low <= '9') ? low : '_';
-  }
-  text += '_';
+  std::string text = "_" + lowered(name) + "_";
+  for (char& c : text) c = is_of_name(c) ? c : '_';
   return std::any_of(std::begin(kPrecisionNames), std::end(kPrecisionNames),
                      [&](std::string_view part) { return text.find(part) != std::string::npos; });
 }

@@ -13,7 +13,12 @@ namespace dtypecheck {
 
 // Without spaces, tabs and line ends before and behind it.
 std::string_view trimmed(std::string_view text);
-std::string lowered(std::string_view text);  // A to Z as a to z
+
+inline std::string lowered(std::string_view text) {
+  std::string out(text);
+  for (char& c : out) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+  return out;
+}
 
 // Takes off `rest` what stands before the first separator, and the separator; all of it where there
 // is none.

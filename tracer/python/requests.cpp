@@ -1,7 +1,6 @@
 #include "tracer/python/requests.h"
 
 #include <algorithm>
-#include <cctype>
 #include <vector>
 
 #include "core/precision_words.h"
@@ -20,12 +19,6 @@ constexpr size_t kMostNamed = 24;     // of these, that are written down
 constexpr size_t kMostBytes = 7000;   // of all: a string of a trace ends at 8192
 constexpr unsigned long kHeapType = 1ul << 9;  // Py_TPFLAGS_HEAPTYPE: made by a class statement
 
-std::string lower(std::string text) {
-  std::transform(text.begin(), text.end(), text.begin(),
-                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  return text;
-}
-
 bool contains(const std::string& text, const char* part) {
   return text.find(part) != std::string::npos;
 }
@@ -33,7 +26,7 @@ bool contains(const std::string& text, const char* part) {
 bool is_named_like_settings(const std::string& name) {
   static constexpr const char* kParts[] = {"arg",  "opt",   "conf",   "cfg",   "param",
                                            "self", "setti", "plugin", "train", "strategy"};
-  const std::string text = lower(name);
+  const std::string text = lowered(name);
   return std::any_of(std::begin(kParts), std::end(kParts),
                      [&](const char* part) { return contains(text, part); });
 }
