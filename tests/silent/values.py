@@ -236,6 +236,14 @@ def corners_of_patches():
 
 
 @case(None)
+def picture_with_channels_last():
+    """A small picture that becomes a large one, whose numbers lie in another order."""
+    picture = torch.randn(8, 64, 8, 8, generator=torch.Generator().manual_seed(0)).to(memory_format=torch.channels_last)
+    large = torch.nn.functional.interpolate(picture.to(in_mode(torch.bfloat16, torch.float32)), scale_factor=2.0)
+    return (large.float() - large.float().mean()).square().mean()
+
+
+@case(None)
 def array_of_the_same_numbers():
     """Whole numbers of 64 bits that a byte holds, and a list."""
     return np.array(np.arange(200), dtype=np.uint8).mean() + np.asarray([1.0, 3.0], np.float32).mean()

@@ -219,6 +219,8 @@ void take_outputs(LaterCall& later, Snapshot& snapshot, const std::vector<IValue
   const auto make = [&](const Tensor& whole, Tensor* out) {
     *out = whole.defined() && whole.is_cpu() ? whole : Tensor();
     if (!whole.defined() || whole.is_cpu() || !is_shadowable(whole)) return true;
+    // Of small operands all of the result is computed, in the order of its dimensions.
+    if (later.call.strides.empty() && is_large(whole) && !whole.is_contiguous()) return true;
     const Tensor part = part_of(whole);
     if (part.defined()) *out = snapshot.add(part, /*keep=*/true);
     return true;
