@@ -66,6 +66,7 @@ bool read_published(const Version& v, std::string* why_not) {
   layout.object_frame = kPublishedObjectFrame;
   layout.code_filename = offset(at->code_filename);
   layout.code_name = offset(at->code_name);
+  layout.code_flags = kPublishedCodeFlags;
   layout.code_instructions = offset(at->code_instructions);
   layout.text_state = offset(at->text_state);
   layout.text_length = offset(at->text_length);

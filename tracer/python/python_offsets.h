@@ -155,9 +155,11 @@ inline constexpr PublishedIndices kPublished[] = {
     {14, 26, 32, 33, 34, 35, 36, 40, 41, 48, 78, 79, 80},
 };
 // Not in the list, and the same in 3.13 and 3.14: f_funcobj, f_globals, f_builtins, f_locals follow
-// f_executable and previous; PyFrameObject is header, f_back, f_frame.
+// f_executable and previous; PyFrameObject is header, f_back, f_frame; co_flags follows co_consts,
+// co_names and co_exceptiontable.
 inline constexpr uint16_t kPublishedFrameGlobals = 24;
 inline constexpr uint16_t kPublishedFrameLocals = 40;
 inline constexpr uint16_t kPublishedObjectFrame = 24;
+inline constexpr uint16_t kPublishedCodeFlags = 48;
 
 }  // namespace dtypecheck::tracer::python

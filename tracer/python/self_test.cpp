@@ -60,7 +60,10 @@ bool code_contents_agree(const CarefulReader& reader, Object* code) {
 bool code_agrees(const CarefulReader& reader, Object* code) {
   if (!reader.readable_object(code, api.PyCode_Type) || !reader.readable(code, 192)) return false;
   return code_filename(code) == attribute(code, "co_filename").get() &&
-         code_name(code) == attribute(code, "co_name").get() && code_contents_agree(reader, code);
+         code_name(code) == attribute(code, "co_name").get() &&
+         load<int32_t>(code, layout.code_flags) ==
+             as_integer(attribute(code, "co_flags").get(), -1) &&
+         code_contents_agree(reader, code);
 }
 
 // A module's frame has its names in a dict; a function's has none, or one that locals() left there.
