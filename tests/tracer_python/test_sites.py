@@ -243,6 +243,18 @@ class LineTest(unittest.TestCase):
         self.assertEqual(site["line"]["line"], line)
         self.assertEqual(site["inner"]["file"], "<string>")
 
+    def test_who_calls_a_to_that_hands_on_asks(self):
+        class HandsOn:
+            def to(self, *args, **kwargs):
+                return torch.op()
+
+        class Asks:
+            def to(self, dtype, **kwargs):
+                return torch.op()
+
+        self.assertEqual(HandsOn().to("half")["line"]["line"], here())
+        self.assertEqual(Asks().to("half")["line"]["line"], here(-3))
+
     def test_library_line(self):
         lib = library("lib", "import torch\n\ndef call():\n    return torch.op()\n")
         site, line = lib.call(), here()
