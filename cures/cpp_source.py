@@ -321,6 +321,7 @@ def cast_instead(text, cure):
     """The cast of the line, of a tensor or of a module: another dtype for the one that it says. Where what it casts has the wanted
     dtype before, the cast goes, and with it the line that is nothing else."""
     called = text.calls(cure["line"], lambda one: one.is_named(*CASTS) and one.receiver())
+
     def that_say(calls):
         return [(call, said) for call in calls for said in [DTYPE.search(text.code, call.opening, call.end)] if said]
 

@@ -641,7 +641,6 @@ void check_fractions(const RunIndex& index, const OpCall& call, Findings& out) {
   if (!call.cast || !dtype || !kIntegral.contains(*dtype)) return;
   const auto [looked, flushed] = std::pair(call.cast->looked, call.cast->flushed);
   if (looked < kFewestLooked || call.cast->clipped * 10 > flushed || flushed * 4 < looked) return;
-  const OpCall* outer = index.run().call(call.parent);
   const auto readers = index.consumers(call);
   const bool is_read = std::any_of(readers.begin(), readers.end(), [&](OpCallId id) {
     const OpCall& reader = *index.run().call(id);
@@ -649,7 +648,7 @@ void check_fractions(const RunIndex& index, const OpCall& call, Findings& out) {
     const bool computes = index.has(reader, ops::kCast) || index.promotes(reader);
     return computes && read_as && kFloating.contains(*read_as);
   });
-  if (!is_read || (outer != nullptr && outer->cast)) return;
+  if (!is_read || index.is_inside_cast(call)) return;
   const std::string message = fmt::format(
       "{:.0f} % of the numbers other than 0 that are cast to {} are fractions, and become 0",
       100.0 * static_cast<double>(flushed) / static_cast<double>(looked), dtype_name(*dtype));

@@ -46,8 +46,7 @@ void check_cast(const OpCall& call, const RunIndex& index, Findings& out) {
   const auto dtype = call.result_dtype();
   const DtypeRange* range = dtype ? narrow_range(*dtype) : nullptr;
   if (range == nullptr || call.cast->looked < kFewest) return;
-  const OpCall* outer = index.run().call(call.parent);
-  if (outer != nullptr && outer->cast) return;  // aten::to and the _to_copy inside
+  if (index.is_inside_cast(call)) return;
   const double looked = static_cast<double>(call.cast->looked);
   const double clipped = static_cast<double>(call.cast->clipped) / looked;
   const double flushed = static_cast<double>(call.cast->flushed) / looked;
@@ -95,8 +94,7 @@ void check_factor(const OpCall& call, const RunIndex& index, Findings& out) {
   const bool is_number = !call.operands.empty() && call.operands.front().has_shape &&
                          call.operands.front().shape.empty();
   if (!is_number || call.cast->flushed < call.cast->looked) return;
-  const OpCall* outer = index.run().call(call.parent);
-  if (outer != nullptr && outer->cast) return;
+  if (index.is_inside_cast(call)) return;
   const auto consumers = index.consumers(call);
   const bool is_factor = std::any_of(consumers.begin(), consumers.end(), [&](OpCallId id) {
     const uint32_t kArithmetic = ops::kScales | ops::kDivides;

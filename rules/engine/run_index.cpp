@@ -209,6 +209,11 @@ bool RunIndex::is_raised_by_an_op(uint32_t process, const std::string& message) 
   });
 }
 
+bool RunIndex::is_inside_cast(const OpCall& call) const {
+  const OpCall* outer = run_.call(call.parent);
+  return outer != nullptr && outer->cast;
+}
+
 const Operand* RunIndex::stepped_parameter(const OpCall& call, DtypeSet dtypes) const {
   if (!has(call, ops::kSteps) || call.outcome == Outcome::kThrew) return nullptr;
   if (call.site.phase != Phase::kOptimizer) return nullptr;

@@ -67,6 +67,9 @@ class RunIndex {
   // An op of the dispatcher raised the same message: it is one failure, seen twice.
   bool is_raised_by_an_op(uint32_t process, const std::string& message) const;
 
+  // As the _to_copy inside of aten::to, which is the same cast.
+  bool is_inside_cast(const OpCall& call) const;
+
   // Trainable leaf written by arithmetic in an optimizer's step: first such operand, or nullptr.
   const Operand* stepped_parameter(const OpCall& call, DtypeSet dtypes) const;
 
