@@ -6,14 +6,13 @@
 
 #include <algorithm>
 #include <array>
-#include <cctype>
 #include <chrono>
-#include <cmath>
 #include <csignal>
 #include <filesystem>
 #include <optional>
 #include <thread>
 
+#include "cures/printed_numbers.h"
 #include "platform/child.h"
 #include "platform/error.h"
 #include "platform/files.h"
@@ -209,30 +208,6 @@ class Attempt {
   bool is_over_ = false;
 };
 
-// Numbers with a point or an exponent, and nan and inf: a loss is one, a step's number is none.
-std::vector<double> numbers_in(std::string_view text) {
-  std::vector<double> numbers;
-  for (size_t at = 0; at < text.size();) {
-    if (!is_of_name(text[at]) && text[at] != '-' && text[at] != '.') {
-      ++at;
-      continue;
-    }
-    size_t end = at;
-    while (end < text.size() &&
-           (is_of_name(text[end]) || text[end] == '.' || text[end] == '-' || text[end] == '+'))
-      ++end;
-    std::string_view word = text.substr(at, end - at);
-    while (word.ends_with('.')) word.remove_suffix(1);
-    at = end;
-    double number = 0;
-    const auto read = read_number(word.data(), word.data() + word.size(), number);
-    const bool is_all = read.ec == std::errc() && read.ptr == word.data() + word.size();
-    const bool is_whole = word.find_first_of(".eE") == word.npos && std::isfinite(number);
-    if (is_all && !is_whole) numbers.push_back(number);
-  }
-  return numbers;
-}
-
 // Nothing new is recorded for as long as half of the time before, and some seconds at least. Where
 // others need the machine, a program does less in a second: what it worked counts.
 constexpr double kBusy = 4;  // a program that has the machine works a quarter of the time at least
@@ -321,6 +296,8 @@ Trial run_trial(const Patch& patch, const Program& program, const TrialOptions& 
     trial.findings = judging::judged_report(trial.recorded, {}).findings;
     trial.last_words = attempt.last_words(trial.recorded.run);
     trial.numbers = numbers_in(attempt.printed("output"));
+    if (trial.numbers.empty() && trial.ended_well())
+      trial.numbers = last_loss_in(attempt.printed("errors"));
     trial.writes_stay = attempt.why_writes_stay();
   } catch (const InputError& error) {
     trial.problem = error.what();
