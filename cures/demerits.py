@@ -2,6 +2,7 @@
 Standard library only, Python 3.8 or later."""
 
 import ast
+import functools
 
 from syntax import CAST_METHODS, DTYPES, VIEWS, blocks, dotted, is_cast, is_loaded, last_part, method_of, modules_imported, names_bound, torch_name
 
@@ -69,7 +70,7 @@ def low(source, tree):
     regions = {inner for node in ast.walk(source.tree) if isinstance(node, ast.Call) and last_part(node.func) == "autocast"
                for inner in ast.walk(node)}
     made = counted(source.tree, regions)  # no change makes a function
-    return sum(now - then for then, now, made in zip(counted(source.tree), counted(tree), made) if made == 0)
+    return sum(now for now, made in zip(counted(tree), made) if made == 0)
 
 
 def integers(source, tree):
@@ -85,13 +86,19 @@ def names_read(source, tree):
              and is_loaded(node)}
     options = {node.value.lstrip("-").replace("-", "_") for node in ast.walk(tree)
                if isinstance(node, ast.Constant) and isinstance(node.value, str)}
-    return {name for name in named if "()" not in name and name.partition(".")[0] not in {"self", *modules_imported(source)}
+    left_out = {"self", *modules_imported(source)}
+    return {name for name in named if "()" not in name and name.partition(".")[0] not in left_out
             and (not name.endswith(".dtype") or "dtype" in options or name.startswith("args."))}
+
+
+@functools.lru_cache(maxsize=None)
+def before(counted, source):
+    return counted(source, source.tree)
 
 
 def demerits(files):
     """Of all (source, tree with the change)."""
-    counts = {"dead": sum(len(names_read(source, source.tree) - names_read(source, tree)) for source, tree in files)}
+    counts = {"dead": sum(len(before(names_read, source) - names_read(source, tree)) for source, tree in files)}
     for count in (doubled, literals, low, integers):
-        counts[count.__name__] = sum(max(0, count(source, tree) - count(source, source.tree)) for source, tree in files)
+        counts[count.__name__] = sum(max(0, count(source, tree) - before(count, source)) for source, tree in files)
     return counts

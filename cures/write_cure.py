@@ -19,6 +19,7 @@ dtype, by the dtype of what it meets, as a constant. What is not the only one of
 """
 
 import ast
+import functools
 import json
 import operator
 import os
@@ -1377,12 +1378,11 @@ def rewrite(site):
 # ---- one patch of all cures
 
 class File:
-    """A source that cures change, or a notebook's cell. `text` is what ran in place of the file, where that was another."""
+    """A source that cures change, or a notebook's cell. `data` is what ran, maybe in place of the file."""
 
-    def __init__(self, cure, text=None, results=()):
-        self.path = cure["path"]
-        data = read(self.path) if text is None else text.encode()
-        self.notebook = Notebook(self.path, data, cure["cell"]) if cure.get("cell") else None
+    def __init__(self, path, cell, data, results):
+        self.path = path
+        self.notebook = Notebook(path, data, cell) if cell else None
         self.source = self.notebook.source(self.path) if self.notebook else Source(self.path, data)
         self.source.note_results(results)
 
@@ -1394,6 +1394,9 @@ class File:
             was, text = self.notebook.data.encode(), self.notebook.with_cell(data.decode()).encode()
             lines, edits = was.split(b"\n"), [change_between(was, text)]
         return [edit_of(self.path, lines, edit) for edit in dict.fromkeys(edits)], tree
+
+
+file_of = functools.lru_cache(maxsize=None)(File)  # questions ask of the same files again and again
 
 
 def opens_region(site):
@@ -1432,7 +1435,7 @@ def write(question):
             all_ways.append((key, in_cpp[key].ways({**question, **cure, "results": results})))
             continue
         if key not in files:
-            files[key] = File(cure, text, results)
+            files[key] = file_of(*key, read(key[0]) if text is None else text.encode(), tuple(map(tuple, results)))
         sites.append((key, Site(files[key].source, cure, question)))
     if len({path for path, _ in files}) != len(files):
         raise Unplaced("several cells of one notebook")
