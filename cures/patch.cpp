@@ -18,6 +18,7 @@
 #include "ops/ops.h"
 #include "platform/error.h"
 #include "platform/files.h"
+#include "platform/text.h"
 #include "rules/cures/cures.h"
 #include "rules/engine/formatting.h"
 
@@ -126,6 +127,19 @@ static Json calls_of(const Run& run, const OpCall& call, const std::string& oper
   return calls;
 }
 
+// As of one operand, with the names of all, "self,mat2", in each call that has them all.
+static Json calls_of_all(const Run& run, const OpCall& call, std::string_view operands) {
+  Json calls = calls_of(run, call, std::string(next_piece(operands, ',')));
+  while (!operands.empty()) {
+    const Json more = calls_of(run, call, std::string(next_piece(operands, ',')));
+    if (more.size() < calls.size()) calls.erase(calls.begin() + more.size(), calls.end());
+    for (size_t i = 0; i < calls.size(); ++i)
+      calls[i]["operand"] =
+          calls[i]["operand"].get<std::string>() + "," + more[i]["operand"].get<std::string>();
+  }
+  return calls;
+}
+
 // The operand that the cure is about; of a module's input the one that meets the wanted dtype.
 static const Operand* operand_of(const Cure& cure, const OpCall& call) {
   if (const Operand* named = call.operand(cure.operand.substr(0, cure.operand.find(','))))
@@ -138,7 +152,10 @@ static const Operand* operand_of(const Cure& cure, const OpCall& call) {
 
 static void add_operand(const Cure& cure, const Run& run, const OpCall& call, Json& question) {
   const Operand* operand = operand_of(cure, call);
-  question["calls"] = calls_of(run, call, operand == nullptr ? "" : operand->name);
+  const bool is_of_all =
+      cure.kind == CureKind::kCastOperand && cure.operand.find(',') != std::string::npos;
+  question["calls"] = is_of_all ? calls_of_all(run, call, cure.operand)
+                                : calls_of(run, call, operand == nullptr ? "" : operand->name);
   if (operand == nullptr && call.result_dtype())
     question["from"] = name_in_torch(*call.result_dtype());
   const OpCall* cast = operand == nullptr ? &call : run.call(operand->origin);

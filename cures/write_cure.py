@@ -61,7 +61,8 @@ def cast_operand(site):
     if len(names) > 1 and len(lists) == 1:
         names = list(lists)  # all of one list
     if len(names) > 1:
-        found = [operand_nodes(site, name) for name in names]
+        found = [operand_nodes(site, calls=[dict(call, operand=call["operand"].split(",")[i]) for call in site.cure["calls"]])
+                 for i in range(len(names))]
         if not all(len(nodes) == 1 for nodes in found):
             raise Unplaced("the line does not name each of the operands")
         return cast_ways(site, [nodes[0] for nodes in found])

@@ -42,6 +42,17 @@ bool is_of_own_frame(const OpCall& call) {
 
 constexpr const char* kFunctions[] = {"torch", "F", "functional"};
 
+// Ops that Python calls in a module of their own: fft_fftn is torch.fft.fftn. No layer has the name
+// of one.
+constexpr std::string_view kModulesOfOps[] = {"fft_", "linalg_", "special_"};
+
+bool calls_name(std::string_view line, std::string_view name) {
+  const std::string call = std::string(name) + "(";
+  for (size_t at = line.find(call); at != line.npos; at = line.find(call, at + 1))
+    if (at == 0 || !is_of_name(line[at - 1])) return true;
+  return false;
+}
+
 }  // namespace
 
 std::string at(const SourceLine& line) {
@@ -68,17 +79,19 @@ bool CureProposer::is_named(const OpCall& call) const {
   return line.empty() || line.find(call.short_op()) != std::string::npos;
 }
 
-// "torch.einsum(…)", "F.conv2d(…)": the line itself calls the op, or the one that it is inside of.
-// So does "x.mean()" of a module's hook, where the line does not call the module.
+// "torch.einsum(…)", "F.conv2d(…)", "fftn(…)": the line itself calls the op, or the one that it is
+// inside of. So does "x.mean()" of a module's hook, where the line does not call the module.
 bool CureProposer::calls_function(const OpCall& call) const {
   const OpCall* outer = &call;
   for (const OpCall* parent = outer; parent != nullptr; parent = index_.run().call(outer->parent)) {
     if (!(parent->site.line == call.site.line)) break;
     outer = parent;
   }
-  const std::string line = line_of(call);
+  const std::string line = line_of(call), op = outer->short_op();
+  for (const std::string_view module : kModulesOfOps)
+    if (op.starts_with(module)) return calls_name(line, std::string_view(op).substr(module.size()));
   return std::any_of(std::begin(kFunctions), std::end(kFunctions), [&](const char* module) {
-    return line.find(fmt::format("{}.{}(", module, outer->short_op())) != std::string::npos;
+    return line.find(fmt::format("{}.{}(", module, op)) != std::string::npos;
   });
 }
 
@@ -295,6 +308,12 @@ std::vector<Cure> CureProposer::compute_in_float(const OpCall& call) const {
     all = raise_operand(call, *data, data->name == "self" ? "input" : data->name);
   // What is beyond the dtype's end is so again where it is cast back.
   if (call.first_inf() != nullptr) std::reverse(all.begin(), all.end());
+  if (is_here && call.first_inf() != nullptr && index_.has(call, ops::kMultiplies) && !is_alone) {
+    std::vector<const Operand*> low;
+    for (const Operand& operand : operands)
+      if (is_low_data(operand)) low.push_back(&operand);
+    add(all, cast_operands(call, low, Dtype::kFloat));
+  }
   if (is_here) all = raise_before(call, std::move(all));
   // Its weight is in 16 bits, and so would be what it gives.
   if (call.site.module_class == "Linear" && call.first_inf() != nullptr && !is_in_cpp(call) &&

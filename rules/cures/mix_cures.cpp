@@ -182,6 +182,17 @@ static bool is_lowered_elsewhere(const RunIndex& index, const OpCall& maker, Dty
   });
 }
 
+// A helper that makes tensors of arrays in whatever dtype these have: a dtype written there would
+// be that of all it makes, of integers as well.
+static bool follows_its_data(const RunIndex& index, const OpCall& maker) {
+  if (!ops::is_python(maker.op)) return false;
+  const auto& calls = index.run().calls;
+  return std::any_of(calls.begin(), calls.end(), [&](const OpCall& other) {
+    return other.process == maker.process && other.op == maker.op &&
+           other.site.line == maker.site.line && other.result_dtype() != maker.result_dtype();
+  });
+}
+
 std::vector<Cure> promotion_cures(const RunIndex& index, const JudgeOptions& options,
                                   const OpCall& call, const Operand& wide, Dtype low) {
   Provenance source = index.provenance().trace_back(call, wide);
@@ -190,8 +201,9 @@ std::vector<Cure> promotion_cures(const RunIndex& index, const JudgeOptions& opt
   const Mix mix{{&wide, wide.role, "", *wide.dtypes.single()}, {nullptr, Role::kInput, "", low}};
   MixCase m(index, options, call, mix, source);
   m.add(m.propose.reopen_autocast(call));
-  const bool is_meant = source.maker != nullptr && mix.odd.dtype == Dtype::kDouble &&
-                        is_lowered_elsewhere(index, *source.maker, low);
+  const bool is_meant =
+      source.maker != nullptr && mix.odd.dtype == Dtype::kDouble &&
+      (is_lowered_elsewhere(index, *source.maker, low) || follows_its_data(index, *source.maker));
   if (is_meant) m.add(m.propose.cast_operand(call, wide, low, noun_of(wide)));
   raise_defaults(m);
   cast_at_promotion(m);
