@@ -92,6 +92,17 @@ Dtype source_of(const OpCall& cast) {
                                : cast.operands.back().dtypes.single().value_or(Dtype::kFloat);
 }
 
+// torch.tensor(0.0), which a line adds to in place: what it begins with rounds nothing.
+bool is_running_sum(const RunIndex& index, const OpCall& made) {
+  const auto readers = index.consumers(made);
+  return ops::is_python(made.op) && std::any_of(readers.begin(), readers.end(), [&](OpCallId id) {
+           const OpCall& reader = *index.run().call(id);
+           const ops::OpName name = ops::parse_op_name(reader.op);
+           return name.base == "add" && name.in_place && !reader.operands.empty() &&
+                  reader.operands.front().origin == made.id;
+         });
+}
+
 // The op that rounded what this one computes with: it answers in fewer bits than it was given, or
 // made numbers in 16 bits. One that answers in Float only where none did so in 16 bits.
 Rounding rounded_by(const RunIndex& index, const OpCall& call) {
@@ -110,7 +121,8 @@ Rounding rounded_by(const RunIndex& index, const OpCall& call) {
     });
     const bool is_cast =
         at != &call && ((narrows && index.has(*at, ops::kCast)) ||
-                        (ops::is_python(at->op) && source_of(*at) == Dtype::kDouble));
+                        (ops::is_python(at->op) && source_of(*at) == Dtype::kDouble &&
+                         !is_running_sum(index, *at)));
     const bool is_made = at != &call && (at->operands.empty() || rounds_integers(index, *at));
     if (is_low && (is_cast || is_made || (at != &call && is_lowered_by_autocast(*at))))
       return reached[next];
@@ -458,7 +470,8 @@ std::vector<Cure> moved(const RunIndex& index, const JudgeOptions& options, cons
     const OpCall* made = call.operands.empty()
                              ? nullptr
                              : index.provenance().trace_back(call, call.operands.front()).maker;
-    const bool is_float = index.is_unasked(made) && made->result_dtype() == Dtype::kFloat;
+    const bool is_float = index.is_unasked(made) && made->result_dtype() == Dtype::kFloat &&
+                          !is_running_sum(index, *made);
     add(cures,
         cures.empty() && is_float ? propose.cast_result(*made, Dtype::kDouble) : std::nullopt);
     return cures;
@@ -729,6 +742,10 @@ void check(const OpCall& call, const RunIndex& index, Findings& out) {
                                                          : dtype_word(call.operands.front()))
             : fmt::format("an operand was rounded to {}{} before, and here that changes the result",
                           name, at_place(rounded->site));
+    const bool is_of_float =
+        std::none_of(call.operands.begin(), call.operands.end(), [](const Operand& operand) {
+          return operand.dtypes.intersects(kLowPrecision) || !operand.is_floating();
+        });
     std::vector<Cure> cures = moved(index, out.options(), call, rounding);
     auto held = std::isfinite(call.inexact->to)
                     ? std::nullopt
@@ -744,7 +761,9 @@ void check(const OpCall& call, const RunIndex& index, Findings& out) {
     return Details{
         .odd = call.operands.empty() || is_raised ? "" : call.operands.front().name,
         .why = why + "; the same was computed in Double beside it" + lost_text(index, inexact),
-        .fix = rounded == nullptr
+        .fix = rounded == nullptr && is_of_float
+                   ? "compute it in Double, from the sums and squares that lead to it"
+               : rounded == nullptr
                    ? "compute this part in Float, and cast the result"
                    : fmt::format("keep it in {} from there on, and cast the result",
                                  name != "Float"                           ? "Float"

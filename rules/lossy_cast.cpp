@@ -8,6 +8,7 @@
 #include <algorithm>
 
 #include "core/dtype_range.h"
+#include "core/follow_links.h"
 #include "rules/cures/cures.h"
 #include "rules/engine/formatting.h"
 #include "rules/engine/rule.h"
@@ -141,9 +142,14 @@ const OpCall* unscaled_product(const RunIndex& index, const OpCall& cast) {
     if (product == nullptr && index.has(consumer, ops::kMultiplies)) product = &consumer;
   }
   if (product == nullptr) return nullptr;
-  for (const OpCallId id : index.consumers(*product))
-    if (has_factor(*index.run().call(id))) return nullptr;
-  return product;
+  bool is_scaled = false;
+  follow_links(product, [&](const OpCall& made) -> const OpCall* {  // mm, and the matmul around it
+    for (const OpCallId id : index.consumers(made))
+      is_scaled = is_scaled || has_factor(*index.run().call(id));
+    const OpCall* outer = index.run().call(made.parent);
+    return outer != nullptr && outer->site.line == product->site.line ? outer : nullptr;
+  });
+  return is_scaled ? nullptr : product;
 }
 
 // Weights in 8 bits that reach the end of the dtype were divided by a scale.
@@ -228,6 +234,11 @@ op aten::addcmul_ self=Float[64,64]!out tensor1=Float[64,64] tensor2=Float[64,64
 op aten::_to_copy self=Float[64,64]<#8 dtype:=Half -> Half[64,64] cast 4096 0 0 looked 4096 0 1400 at save.py:2 phase forward step 9
 # EXPECT save.py:2: warning: 34 % of what an optimizer keeps becomes 0 in a cast to Half [lossy-cast]
 op aten::_to_copy self=Float[64,64]<#8 dtype:=Half -> Half[64,64] cast 4096 0 0 looked 4096 0 100 at save.py:3 phase forward step 9
+# Codes in 8 bits, whose scale the product is multiplied by.
+op aten::_to_copy self=Float8_e4m3fn[8,8] dtype:=Half -> Half[8,8] inexact 448 448 at fp8.py:3 mm phase forward
+op aten::matmul self=Half[4,8] other=Half[8,8]<#12 -> Half[4,8] at fp8.py:4 mm phase forward
+op aten::mm self=Half[4,8] mat2=Half[8,8]<#12 -> Half[4,8] at fp8.py:4 mm phase forward parent #13
+op aten::mul self=Half[4,8]<#13 other=Half[1,8] -> Half[4,8] at fp8.py:4 mm phase forward
 # What two transforms leave of a real number is 0 but for rounding.
 op aten::copy_ self=Float[8,8]<#4 src=ComplexDouble[8,8] -> Float[8,8] at solver.py:32 phase load
 )"},

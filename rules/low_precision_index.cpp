@@ -147,6 +147,13 @@ bool comes_back(const RunIndex& index, const OpCall& call) {
   });
 }
 
+// What a product of quantized numbers sums up: a scale makes it a number again.
+bool is_quantized_product(const RunIndex& index, const OpCall& cast) {
+  const OpCall* made =
+      cast.operands.empty() ? nullptr : index.maker_behind(cast.operands.back(), ops::kPassesOn);
+  return made != nullptr && index.has(*made, ops::kMultiplies);
+}
+
 void check(const OpCall& call, const RunIndex& index, Findings& out) {
   const bool is_range = call.operands.empty() && index.has(call, ops::kFactory);
   if (!is_range && (!call.inexact || !index.has(call, ops::kCast))) return;
@@ -155,7 +162,7 @@ void check(const OpCall& call, const RunIndex& index, Findings& out) {
   const auto dtype = call.result_dtype();
   if (!dtype || !kLowPrecision.contains(*dtype)) return;
   const bool is_long = !call.operands.empty() && element_count(call.operands.back()) > kLong;
-  if (is_long && !comes_back(index, call)) return;
+  if ((is_long && !comes_back(index, call)) || is_quantized_product(index, call)) return;
   const std::string name = dtype_name(*dtype);
   const std::string message =
       fmt::format("{} became {} in {}", number(changed->from), number(changed->to), name);
@@ -212,6 +219,9 @@ op aten::outer self=BFloat16[768]<#10 vec2=BFloat16[32]<#9 -> BFloat16[768,32] a
 # EXPECT rope.py:4: warning: 257 became 256 in BFloat16 [low-precision-index]
 # EXPECT-FIX keep the buffer in its dtype when its module is cast, rope.py:5
 op aten::_to_copy self=Float[32,32]^^ dtype:=BFloat16 -> BFloat16[32,32] cast 1024 0 0 at train.py:9 main phase load
+# A product of 8-bit integers, which a scale makes a number again.
+op aten::_int_mm self=Char[6,8] mat2=Char[8,9] -> Int[6,9] at int8.py:3 matmul phase forward
+op aten::_to_copy self=Int[6,9]<#13 dtype:=BFloat16 -> BFloat16[6,9] inexact -41774 -41728 at int8.py:4 matmul phase forward
 # 1024 is a power of two.
 op aten::_to_copy self=Long[1,6] dtype:=BFloat16 -> BFloat16[1,6] at train.py:89 phase forward
 )"},

@@ -20,14 +20,19 @@ class LeftOut(TracedTest):
         self.assertEqual((self.done.status, self.done.out), (0, self.untraced.out))
 
     def test_allocations_inside_of_an_op_are_left_out(self):
+        self.assertEqual(self.count("outside", "aten::empty_like"), 0)
+
+    def test_the_python_of_an_op_is_the_programs(self):
         self.assertEqual(self.count("inside", "tests::allocates"), 300)
         self.assertEqual(self.count("inside", "aten::zeros_like"), 0)
+        self.assertEqual(self.count("in own op", "aten::zeros_like"), 301)
+        self.assertEqual(self.count("boxed in own op", "aten::zeros_like"), 301)
 
     def test_allocations_of_the_program_are_counted_in_full(self):
         self.assertEqual(self.count("outside", "aten::zeros_like"), 300)
 
     def test_ops_that_are_called_from_one_address_are_told_apart(self):
-        self.assertEqual(self.count("inside", "aten::mm"), 300)
+        self.assertEqual(self.count("product in own op", "aten::mm"), 301)
         self.assertEqual(self.count("boxed", "aten::zeros_like"), 300)
         self.assertEqual(self.count("boxed as well", "aten::relu"), 300)
 

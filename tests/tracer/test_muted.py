@@ -27,9 +27,9 @@ class Muted(TracedTest):
     def test_op_that_calls_nothing_is_counted_in_full(self):
         self.assertEqual(self.count("in place", "aten::mul_"), 300)
 
-    def test_op_of_the_programs_own_is_listened_to(self):
+    def test_op_of_the_programs_own_is_listened_to_at_its_own_lines(self):
         self.assertEqual(self.count("later", "tests::calls_later"), 300)
-        self.assertEqual(self.count("later", "aten::mm"), 150)
+        self.assertEqual(self.count("own product", "aten::mm"), 150)
 
     def test_op_that_begins_to_call_another_is_heard_again(self):
         self.assertEqual(self.count("hooked", "aten::tanh"), 300)
@@ -39,7 +39,7 @@ class Muted(TracedTest):
 
     def test_throw_inside_is_recorded(self):
         (finding,) = self.done.run.findings("mixed-operands")
-        self.assertEqual(finding["location"]["line"], line_of("calls_later.py", "throws"))
+        self.assertEqual(finding["location"]["line"], line_of("calls_later.py", "own throw"))
         self.assertEqual(finding["count"], 1)
 
     def test_backward_of_a_muted_op_is_heard(self):

@@ -119,15 +119,16 @@ bool is_from_worker(const ThreadState* state, const at::RecordFunction& fn) {
          storage.data_ptr().get_deleter() != c10::GetAllocator(c10::DeviceType::CPU)->raw_deleter();
 }
 
-// The user's own C++ runs in this op.
-inline bool is_of_extension(const Frame* parent) {
-  return parent && parent->op && parent->op->may_call_anything && native::has_extensions();
+// The op runs code that has lines of its own: the C++ of an extension, or a custom op's Python.
+inline bool runs_own_code(const Frame* parent) {
+  if (!parent || !parent->op || !parent->op->may_call_anything) return false;
+  return native::has_extensions() || (tracer.python && !(python::top() == parent->top));
 }
 
 // Whatever its operands are.
 inline bool is_dropped_anyway(const OpInfo& op, const Frame* parent) {
   const bool is_nested = parent && parent->op;
-  if (op.interest == Interest::kTopLevel && is_of_extension(parent)) return false;
+  if (op.interest == Interest::kTopLevel && runs_own_code(parent)) return false;
   return op.interest == Interest::kNever ||
          (is_nested && (op.interest != Interest::kAlways || parent->op->speaks_for_inner));
 }
@@ -166,7 +167,7 @@ inline void place(ThreadState* state, const Frame* parent, Frame& frame,
   }
   const bool in_node = in_python_of_node(parent);
   const bool own_place = !parent || in_node;
-  frame.site = own_place || is_of_extension(parent) || parent->site == 0
+  frame.site = own_place || runs_own_code(parent) || parent->site == 0
                    ? site_here(state, expected)
                    : parent->site;
   frame.phase = own_place ? phase_of(state, *frame.op, inputs, fn.seqNr(), frame.site, in_node)
@@ -282,6 +283,7 @@ void on_op_start(ThreadState* state, const at::RecordFunction& fn) {
   frame.op = op;
   frame.throws_before = state->throws;
   frame.first_storage = first_storage(*op, inputs);
+  if (op->may_call_anything && tracer.python) frame.top = python::top();
   Expected& expected = expectations.guess();
   place(state, parent, frame, fn, inputs, &expected);
   // A step that ended was the last one, or the next is not looked at.

@@ -35,7 +35,10 @@ struct Damage {
   double from, to;
   uint32_t step;
   uint32_t rounded_at;
-  bool is_of_float = false;  // inside of a training: told where the loss is off by it
+  // Inside of a training: told where the loss is off by it, or a number that the program reads and
+  // that was divided by it, as a correlation is by a variance.
+  bool is_of_float = false;
+  bool has_divided = false;
   bool is_told = false;
   Arrived product = {};  // the first op that multiplied it while it was far off
   uint32_t recording = ended_recordings;
@@ -259,8 +262,9 @@ Tensor values_of(const Shadow& shadow, const Tensor& tensor) {
 
 void report(const Damages& damages, const Arrived& arrived) {
   const bool is_of_loss = arrived.as == Arrival::kLoss && arrived.off >= kLossOff;
+  const bool is_read = arrived.as == Arrival::kRead && arrived.off >= kNumberOff;
   for (const auto& one : damages) {
-    if (!is_of_loss && one->is_of_float) continue;
+    if (one->is_of_float && !is_of_loss && !(is_read && one->has_divided)) continue;
     one->is_told = true;
     write_inexact(one->signature, one->from, one->to, one->step, one->rounded_at, arrived);
   }

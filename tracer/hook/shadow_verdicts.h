@@ -64,6 +64,14 @@ void note_product(const Damages& damages, double off, const Frame& frame) {
       one->product = {Arrival::kProduct, off, frame.signature->id};
 }
 
+void note_divisor(const Frame& frame, c10::ArrayRef<const IValue> inputs) {
+  if (!is_op(frame, {"aten::div", "aten::div_"}) || !inputs[1].isTensor()) return;
+  const Tensor& divisor = inputs[1].toTensor();
+  Shadow* shadow = is_shadowable(divisor) ? find_shadow(divisor) : nullptr;
+  if (!shadow || !(shadow->off >= kEndOff)) return;
+  for (const auto& one : shadow->damages) one->has_divided = true;
+}
+
 // Its operands' damage goes where it cannot be followed. Of a large tensor no reduction can be:
 // what goes into it is the last that is known.
 void lose_trail(const ShadowCall& call, const Frame& frame, c10::ArrayRef<const IValue> inputs) {

@@ -93,6 +93,7 @@ bool begin_call(ShadowCall& call, const Frame& frame, const c10::OperatorHandle&
     if (!add_value(call, value)) return lose_trail(call, frame, inputs), false;
   leave_out(call, frame, inputs);
   note_product(call.damages, call.error, frame);
+  note_divisor(frame, inputs);
   widen_dtypes(call, *frame.op);
   return true;
 }

@@ -37,7 +37,7 @@ struct Frame {
   bool is_shadowed = false;  // shadows.h computes it again when it ends
   uint32_t step = 0;         // of a shadowed call
   uint32_t read = 0;  // of an op that gives a number to the program: the signature that made it
-  python::Top top;    // autograd nodes: the Python frame below the engine
+  python::Top top;    // the Python frame below the engine, or below an op that may run Python
 };
 
 // The forward site of each autograd node of a thread, by its sequence number.

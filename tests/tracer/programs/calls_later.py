@@ -19,14 +19,14 @@ def op(schema):
 def calls_later(x):
     global calls
     calls += 1
-    return torch.mm(x, x) if calls > 150 else torch.empty_like(x)
+    return torch.mm(x, x) if calls > 150 else torch.empty_like(x)  # <- own product
 
 
 @op("throws_late(Tensor x, Tensor other) -> Tensor")
 def throws_late(x, other):
     global calls
     calls += 1
-    return torch.mm(x, other) if calls == 200 else torch.empty_like(x)
+    return torch.mm(x, other) if calls == 200 else torch.empty_like(x)  # <- own throw
 
 
 def pack(saved):
@@ -54,7 +54,7 @@ def main():
     half = x.half()
     for _ in range(250):
         try:
-            throws_late(x, half)  # <- throws
+            throws_late(x, half)
         except RuntimeError as error:
             print("refused", error)
     print(y.sum().item(), leaf.grad.sum().item())

@@ -7,9 +7,9 @@ library.define("allocates(Tensor x) -> Tensor")
 
 
 def allocates(x):
-    torch.zeros_like(x)
-    torch.ops.aten.zeros_like.default(x)
-    return torch.ops.aten.mm.default(x, x)
+    torch.zeros_like(x)  # <- in own op
+    torch.ops.aten.zeros_like.default(x)  # <- boxed in own op
+    return torch.ops.aten.mm.default(x, x)  # <- product in own op
 
 
 library.impl("allocates", allocates, "CompositeExplicitAutograd")
