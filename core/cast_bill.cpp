@@ -21,6 +21,12 @@ double steps_of(const Run& run, const OpCall& call) {
   return static_cast<double>(traced > 0 ? std::min(span, traced) : span);
 }
 
+// Of many: what a program does before its loop, or behind it.
+bool is_of_one_step(const Run& run, const OpCall& call) {
+  constexpr uint64_t kMany = 8;
+  return call.first_step == call.last_step && run.process_of(call).steps_traced >= kMany;
+}
+
 double elements_of(const Operand& tensor) {
   if (!tensor.has_shape) return 0;
   const double elements = element_count(tensor);
@@ -198,7 +204,7 @@ std::vector<Cast> casts_of(const Run& run) {
     const CastReason reason = reason_of(call, parent);
     if (reason != CastReason::kGradient)
       in_forward.emplace(place_of(call, change->from, change->to), reason);
-    const bool is_once = call.site.phase == Phase::kLoad;
+    const bool is_once = call.site.phase == Phase::kLoad || is_of_one_step(run, call);
     casts.push_back({&call, *change, reason, is_once,
                      cost_of(call, *change, is_once ? 1 : steps_of(run, call))});
   }

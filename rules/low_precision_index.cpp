@@ -155,6 +155,7 @@ bool is_quantized_product(const RunIndex& index, const OpCall& cast) {
 }
 
 void check(const OpCall& call, const RunIndex& index, Findings& out) {
+  if (call.site.phase == Phase::kBackward) return;  // a gradient counts nothing, as a loss scale
   const bool is_range = call.operands.empty() && index.has(call, ops::kFactory);
   if (!is_range && (!call.inexact || !index.has(call, ops::kCast))) return;
   const auto changed = inexact_value(call, index.run());
@@ -222,6 +223,8 @@ op aten::_to_copy self=Float[32,32]^^ dtype:=BFloat16 -> BFloat16[32,32] cast 10
 # A product of 8-bit integers, which a scale makes a number again.
 op aten::_int_mm self=Char[6,8] mat2=Char[8,9] -> Int[6,9] at int8.py:3 matmul phase forward
 op aten::_to_copy self=Int[6,9]<#13 dtype:=BFloat16 -> BFloat16[6,9] inexact -41774 -41728 at int8.py:4 matmul phase forward
+# The gradient of a scaled loss, as it enters a layer in Half.
+op aten::_to_copy self=Float[] dtype:=Half -> Half[] inexact 65536 inf at train.py:90 phase backward
 # 1024 is a power of two.
 op aten::_to_copy self=Long[1,6] dtype:=BFloat16 -> BFloat16[1,6] at train.py:89 phase forward
 )"},

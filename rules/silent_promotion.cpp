@@ -8,9 +8,9 @@
 
 #include <algorithm>
 #include <map>
-#include <tuple>
 #include <unordered_map>
 #include <unordered_set>
+#include <utility>
 #include <vector>
 
 #include "rules/cures/mix_cures.h"
@@ -132,7 +132,7 @@ class CastBack {
       const Operand& read = cast.operands.front();
       const OpCall* first = index.run().call(read.origin);
       if (first != nullptr && cast.count > first->count && read.has_shape)
-        of_others_[read_as(cast.process, read)].push_back(&cast);
+        of_others_[{cast.process, read.dtypes.bits()}].push_back(&cast);
     }
   }
 
@@ -183,24 +183,31 @@ class CastBack {
     return is_cast;
   }
 
-  using Read = std::tuple<uint32_t, uint64_t, std::vector<int64_t>>;  // process, dtypes, shape
-  static Read read_as(uint32_t process, const Operand& tensor) {
-    return {process, tensor.dtypes.bits(), tensor.shape};
+  // A list that grows by cat() is one record, of its first length.
+  static bool may_be_one(const OpCall& call, const std::vector<int64_t>& read) {
+    const std::vector<int64_t>& made = call.results.front().shape;
+    if (made == read) return true;
+    if (call.short_op() != "cat" || made.size() != read.size()) return false;
+    int differing = 0;
+    for (size_t i = 0; i < made.size(); ++i) differing += made[i] != read[i];
+    return differing == 1;
   }
 
   // Equal casts are one record, whose origin is that of the first: one that was made more often
   // than what it read there has read what others made.
   bool is_cast_with_others(const OpCall& call, DtypeSet low) const {
     if (call.results.empty() || !call.results.front().has_shape) return false;
-    const auto found = of_others_.find(read_as(call.process, call.results.front()));
+    const auto found = of_others_.find({call.process, call.results.front().dtypes.bits()});
     return found != of_others_.end() &&
-           std::any_of(found->second.begin(), found->second.end(),
-                       [&](const OpCall* cast) { return casts_to(index_, *cast, low); });
+           std::any_of(found->second.begin(), found->second.end(), [&](const OpCall* cast) {
+             return casts_to(index_, *cast, low) && may_be_one(call, cast->operands.front().shape);
+           });
   }
 
   const RunIndex& index_;
   std::unordered_set<OpCallId> contained_;
-  std::map<Read, std::vector<const OpCall*>> of_others_;
+  std::map<std::pair<uint32_t, uint64_t>, std::vector<const OpCall*>>
+      of_others_;  // process, dtypes
 };
 
 // Double in what prepares data is how NumPy works.

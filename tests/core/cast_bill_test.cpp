@@ -92,6 +92,12 @@ TEST_CASE("a cast that another cast makes is one") {
   CHECK(bill.per_step.casts == 1);
 }
 
+TEST_CASE("what is cast in one step of many is not cast a step") {
+  const std::string once = "op aten::_to_copy self=Float[2] -> Half[2] phase forward step 1\n";
+  CHECK(cast_bill(run_of(once, "process steps=30")).per_step.casts == 0);
+  CHECK(cast_bill(run_of(once, "process steps=3")).per_step.casts == 1);
+}
+
 TEST_CASE("what was counted and timed is believed before the first shape") {
   const CastBill bill = bill_of(
       "op aten::_to_copy self=Float[2] -> Half[2] phase forward step 1-3 count 30 "
