@@ -343,7 +343,11 @@ std::vector<Candidate> Candidates::for_finding(const Node& node, const Finding& 
   std::vector<Candidate> all;
   std::set<std::string> known;
   const bool is_begin = node.changes.empty();
-  const std::string first = is_begin ? shown_first(node, goal) : "";
+  // Of what an op refuses behind a change, that change says more than the rules' order.
+  const bool is_known = !is_begin && !is_refusal(node.run(), goal) && !goal.cures.empty();
+  const std::string first = is_begin   ? shown_first(node, goal)
+                            : is_known ? goal.cures.front().text
+                                       : "";
   const auto add = [&](const Finding& finding) {
     for (const Cure& cure : finding.cures) {
       const bool is_first = cure.text == first;

@@ -54,9 +54,10 @@ def doubled(source, tree):
 
 
 def literals(source, tree, dtypes=DTYPES.keys(), left_out=()):
-    """torch.float32 and .float(), which say one dtype whatever the program computes in."""
+    """torch.float32 and .float(), which say one dtype whatever the program computes in; not `if dtype != torch.float32`, which asks."""
     torch = torch_name(source) or "torch"
-    return sum(isinstance(node, ast.Attribute) and dotted(node.value) == torch and node.attr in dtypes or
+    asked = {inner for node in ast.walk(tree) if isinstance(node, ast.Compare) for inner in (node.left, *node.comparators)}
+    return sum(isinstance(node, ast.Attribute) and dotted(node.value) == torch and node.attr in dtypes and node not in asked or
                method_of(node) in dtypes & CAST_METHODS.keys() and not node.args for node in ast.walk(tree) if node not in left_out)
 
 

@@ -155,8 +155,12 @@ std::optional<Cure> CureProposer::cast_operand(const OpCall& call, const Operand
   }
   // The line calls the whole model; what a library casts in it, it casts to what it is called with.
   const std::string module = is_in_forward(site.line) ? site.module : root_module(site.module);
-  const auto may_follow_input = [&] {  // and not a parameter of the module, as an embedding
-    if (index_.provenance().trace_back(call, operand).parameter != nullptr) return false;
+  // And not a parameter of the module, as an embedding, nor what was made with the module.
+  const auto may_follow_input = [&] {
+    const Provenance source = index_.provenance().trace_back(call, operand);
+    const bool is_of_module = source.parameter != nullptr ||
+                              (source.maker != nullptr && source.maker->site.phase == Phase::kLoad);
+    if (is_of_module) return false;
     return !index_.dtypes_in(call.process, module).intersects(operand.dtypes) ||
            takes_other_floats(call, module, dtype);
   };

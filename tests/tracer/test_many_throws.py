@@ -13,10 +13,11 @@ class ManyThrows(TracedTest):
         self.assertEqual(len(refused), 3499)
         self.assertEqual([call for call in refused if "same dtype" not in (call["error"] or "")], [])
 
-    def test_the_line_that_called_when_it_was_refused(self):
+    def test_the_line_that_called_then(self):
         run = self.traced("called_twice.py").run
-        lines = {call["outcome"]: call["caller"]["line"] for call in run.calls(op="aten::matmul")}
-        self.assertEqual(lines, {"returned": line_of("called_twice.py", "served"), "threw": line_of("called_twice.py", "refused")})
+        called_from = {(call["outcome"], call["operands"][0]["dtype"]): call["caller"]["line"] for call in run.calls(op="aten::matmul")}
+        lines = [line_of("called_twice.py", mark) for mark in ("served", "in Double", "refused")]
+        self.assertEqual(called_from, dict(zip((("returned", "Float"), ("returned", "Double"), ("threw", "Float")), lines)))
 
 
 if __name__ == "__main__":

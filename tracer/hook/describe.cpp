@@ -504,7 +504,8 @@ trace::SignatureRecord* describe(ThreadState* state, uint64_t key, const Frame& 
   }
   description.op = intern(frame.op->name);
   description.overload = intern(frame.op->overload);
-  description.site = frame.site;
+  const bool is_here = !parent && frame.phase != static_cast<uint8_t>(Phase::kBackward);
+  description.site = is_here ? with_caller_of_now(frame.site) : frame.site;
   description.parent = parent && parent->signature ? parent->signature->id : 0;
   description.phase = frame.phase;
   description.autocast = static_cast<uint8_t>(autocast.on | (inner ? trace::kAutocastInner : 0) |

@@ -117,12 +117,20 @@ uint32_t write_python_site(const python::Site& site, uint32_t line, uint32_t inn
   return id | work | (site.module_class.empty() ? 0 : kSiteInModule);
 }
 
+// By a site's line and module and the caller of these.
+KeyedTable<uint32_t, 1 << 14> called_from;
+
+uint64_t caller_key(uint32_t site, uint32_t caller) { return mix(site_id(site) + 1, caller) | 1; }
+
 // `native`: the line of an extension that Python called, or 0.
 uint32_t write_site(const python::Site& site, uint32_t native) {
   const uint32_t line = write_line(site.line);
   if (native) return write_python_site(site, native, native, line);
   const uint32_t inner = same(site.line, site.inner) ? line : write_line(site.inner);
-  return write_python_site(site, line, inner, site.caller.line ? write_line(site.caller) : 0);
+  const uint32_t caller = site.caller.line ? write_line(site.caller) : 0;
+  const uint32_t written = write_python_site(site, line, inner, caller);
+  if (written) called_from.insert(caller_key(written, caller), written);
+  return written;
 }
 
 uint32_t python_site(const python::FrameWalk& walk, bool in_extension) {
@@ -147,6 +155,21 @@ uint32_t caller_here() {
   return is_known && site.caller.line ? write_line(site.caller) : 0;
 }
 
+uint32_t with_caller_of_now(uint32_t site) {
+  python::FrameWalk walk;
+  python::Site now;
+  const bool is_known = tracer.python && site_id(site) != 0 && !native::has_extensions() &&
+                        called_from.has_room() && python::walk(&walk) &&
+                        python::resolve(walk, &now);
+  if (!is_known) return site;
+  const uint64_t key = caller_key(site, now.caller.line ? write_line(now.caller) : 0);
+  if (const uint32_t known = called_from.find(key)) return known;
+  const uint32_t written = write_site(now, 0);
+  if (!written) return site;
+  called_from.insert(key, written);
+  return written;
+}
+
 uint32_t module_of_site(uint32_t id) {
   const std::lock_guard<std::mutex> lock(site_modules->mutex);
   return id == 0 || id > site_modules->of.size() ? 0 : site_modules->of[id - 1];
@@ -155,6 +178,7 @@ uint32_t module_of_site(uint32_t id) {
 void forget_sites() {
   site_modules = new SiteModules;  // the old one may have been locked by a thread that is no more
   tracer.sites.clear();
+  called_from.clear();
   tracer.lines.clear();
   mappings_written.clear();
 }

@@ -23,6 +23,10 @@ uint32_t site_here(ThreadState* state, Expected* expected = nullptr);
 // none.
 uint32_t caller_here();
 
+// Cold. Calls of one line in one module have one site, of the first of them: that of an op call of
+// this thread, with the line that called the module or function now.
+uint32_t with_caller_of_now(uint32_t site);
+
 // Writes down where Python called what refused its arguments outside of every op; the inner line is
 // that of the extension, if one throws.
 uint32_t write_refusal_site(const python::Site& site);

@@ -1,4 +1,4 @@
-"""A line of a model that two lines call, of which the second one is refused."""
+"""A line of a model that three lines call: in Float, in Double, and refused."""
 
 import torch
 from torch import nn
@@ -15,4 +15,6 @@ class Net(nn.Module):
 
 net = Net()
 net(torch.ones(2, 4))  # <- served
-net(torch.ones(2, 4, dtype=torch.float64))  # <- refused
+net.double()
+net(torch.ones(2, 4, dtype=torch.float64))  # <- in Double
+net(torch.ones(2, 4))  # <- refused
