@@ -22,15 +22,16 @@ namespace dtypecheck::rules {
 namespace {
 
 constexpr uint64_t kManySteps = 8;  // from 65536 down to 256
+constexpr size_t kMostKept = 16;    // of each kind: a GAN has two optimizers
 
 struct ScaledTraining {
-  const OpCall* loss = nullptr;      // ones_like, with which backward() begins
-  const OpCall* gradient = nullptr;  // the first op of a backward pass that computes in Half
-  const OpCall* unscale = nullptr;   // the first of a GradScaler that divides gradients
-  const OpCall* clip = nullptr;      // the first that shortens gradients
-  const OpCall* averaged = nullptr;  // a loss that is a mean in Half, of many numbers …
-  double averaged_count = 0;         // … and of how many
-  uint64_t updates = 0;              // of the scale: one a step, whether it was made or left out
+  const OpCall* loss = nullptr;         // ones_like, with which backward() begins
+  const OpCall* gradient = nullptr;     // the first op of a backward pass that computes in Half
+  std::vector<const OpCall*> unscales;  // the first of a GradScaler that divide gradients
+  std::vector<const OpCall*> clips;     // the first that shorten gradients
+  const OpCall* averaged = nullptr;     // a loss that is a mean in Half, of many numbers …
+  double averaged_count = 0;            // … and of how many
+  uint64_t updates = 0;                 // of the scale: one a step, whether it was made or left out
   bool has_scaler = false, scales_by_hand = false;
   bool has_half = false, has_bfloat16 = false;  // autocast opened for it
   bool has_half_weights = false;                // which have gradients
@@ -89,7 +90,7 @@ void collect(const RunIndex& index, const OpCall& call, ScaledTraining& training
   if (index.has(call, ops::kScalesGradients)) {
     training.has_scaler = true;
     const bool unscales = call.op.find("unscale") != std::string::npos;
-    if (unscales && training.unscale == nullptr) training.unscale = &call;
+    if (unscales && training.unscales.size() < kMostKept) training.unscales.push_back(&call);
     if (call.op.find("update_scale") != std::string::npos) training.updates += call.count;
   }
   // A loss in Float hands its gradient on by a cast, which computes nothing.
@@ -109,7 +110,7 @@ void collect(const RunIndex& index, const OpCall& call, ScaledTraining& training
     }
     training.scales_by_hand |= made == nullptr || is_scaled_loss(*made);
   }
-  if (training.clip == nullptr && is_clip(index, call)) training.clip = &call;
+  if (training.clips.size() < kMostKept && is_clip(index, call)) training.clips.push_back(&call);
   for (const AutocastState::Region& region : call.autocast.enabled) {
     training.has_half |= region.dtype == Dtype::kHalf;
     training.has_bfloat16 |= region.dtype == Dtype::kBFloat16;
@@ -148,29 +149,44 @@ void report_missing(const RunIndex& index, const ScaledTraining& training, Findi
   });
 }
 
-void report_clipped(const RunIndex& index, const ScaledTraining& training, Findings& out) {
-  out.add(*training.clip, "gradients are clipped while they are scaled", [&] {
-    return Details{.odd = training.clip->operands.front().name,
+void report_clipped(const RunIndex& index, const OpCall& clip, const OpCall& unscale,
+                    Findings& out) {
+  out.add(clip, "gradients are clipped while they are scaled", [&] {
+    return Details{.odd = clip.operands.front().name,
                    .why = fmt::format(
                        "GradScaler divides gradients by its scale, 65536 at first, only{}; before "
                        "that nearly all of them are above the limit, and what is cut to it "
                        "becomes that many times smaller",
-                       at_place(training.unscale->site)),
+                       at_place(unscale.site)),
                    .cures = {CureProposer(index, out.options())
-                                 .rewrite(*training.clip, Dtype::kFloat, "unscale",
+                                 .rewrite(clip, Dtype::kFloat, "unscale",
                                           "call scaler.unscale_(optimizer) before the clipping")}};
   });
 }
 
+// Each that comes before the scaler divides the same gradients.
+void report_clips(const RunIndex& index, const ScaledTraining& training, Findings& out) {
+  for (const OpCall* clip : training.clips) {
+    const auto& all = training.unscales;
+    const auto divides = std::find_if(all.begin(), all.end(), [&](const OpCall* unscale) {
+      return write_the_same(index, *clip, *unscale);
+    });
+    if (divides != all.end() && clip->id < (*divides)->id)
+      report_clipped(index, *clip, **divides, out);
+  }
+}
+
 void report_needless(const ScaledTraining& training, Findings& out) {
-  out.add(*training.unscale, "a GradScaler scales gradients, but nothing is computed in Half", [&] {
-    return Details{.why =
-                       "BFloat16 has the range of Float, so that its gradients need no scale; "
-                       "the scaler costs a pass over all gradients, and grows its scale until a "
-                       "step overflows and is left out",
-                   .fix = "for bfloat16 make it with enabled=False, or leave it out",
-                   .severity = Severity::kNote};
-  });
+  out.add(*training.unscales.front(),
+          "a GradScaler scales gradients, but nothing is computed in Half", [&] {
+            return Details{
+                .why =
+                    "BFloat16 has the range of Float, so that its gradients need no scale; "
+                    "the scaler costs a pass over all gradients, and grows its scale until a "
+                    "step overflows and is left out",
+                .fix = "for bfloat16 make it with enabled=False, or leave it out",
+                .severity = Severity::kNote};
+          });
 }
 
 void report_averaged(const RunIndex& index, const OpCall& loss, double count, Findings& out) {
@@ -189,7 +205,7 @@ void report_averaged(const RunIndex& index, const OpCall& loss, double count, Fi
 void report_left_out(const ScaledTraining& training, Findings& out) {
   const std::string message =
       fmt::format("a GradScaler left out all of {} steps", training.updates);
-  out.add(*training.unscale, message, [&] {
+  out.add(*training.unscales.front(), message, [&] {
     return Details{.why =
                        "a step is left out if a gradient is infinite or NaN, and the scale is "
                        "halved; a few such steps at the start are normal, but these are too many "
@@ -213,12 +229,9 @@ void check_run(const RunIndex& index, Findings& out) {
       report_missing(index, training, out);
     if (training.averaged != nullptr)
       report_averaged(index, *training.averaged, training.averaged_count, out);
-    if (training.unscale == nullptr) continue;
+    if (training.unscales.empty()) continue;
     if (training.updates >= kManySteps && !training.steps_any) report_left_out(training, out);
-    const OpCall* clip = training.clip;
-    if (clip != nullptr && clip->id < training.unscale->id &&
-        write_the_same(index, *clip, *training.unscale))
-      report_clipped(index, training, out);
+    report_clips(index, training, out);
     if (training.has_bfloat16 && !training.has_half && training.gradient == nullptr)
       report_needless(training, out);
   }
