@@ -120,22 +120,24 @@ bool is_from_worker(const ThreadState* state, const at::RecordFunction& fn) {
 }
 
 // The op runs code that has lines of its own: the C++ of an extension, or a custom op's Python.
-inline bool runs_own_code(const Frame* parent) {
+// What torch itself runs in Python below an op has none.
+inline bool runs_own_code(ThreadState* state, const Frame* parent) {
   if (!parent || !parent->op || !parent->op->may_call_anything) return false;
-  return native::has_extensions() || (tracer.python && !(python::top() == parent->top));
+  if (native::has_extensions()) return true;
+  return tracer.python && !(python::top() == parent->top) && site_here(state) != parent->site;
 }
 
 // Whatever its operands are.
-inline bool is_dropped_anyway(const OpInfo& op, const Frame* parent) {
+inline bool is_dropped_anyway(ThreadState* state, const OpInfo& op, const Frame* parent) {
   const bool is_nested = parent && parent->op;
-  if (op.interest == Interest::kTopLevel && runs_own_code(parent)) return false;
+  if (op.interest == Interest::kTopLevel && runs_own_code(state, parent)) return false;
   return op.interest == Interest::kNever ||
          (is_nested && (op.interest != Interest::kAlways || parent->op->speaks_for_inner));
 }
 
-inline bool is_dropped(const ThreadState* state, const OpInfo& op, const Frame* parent,
+inline bool is_dropped(ThreadState* state, const OpInfo& op, const Frame* parent,
                        const at::RecordFunction& fn) {
-  if (is_dropped_anyway(op, parent)) return true;
+  if (is_dropped_anyway(state, op, parent)) return true;
   if (op.interest == Interest::kLoading) return is_from_worker(state, fn);
   return parent && parent->op && converts_number(op, fn);
 }
@@ -167,7 +169,7 @@ inline void place(ThreadState* state, const Frame* parent, Frame& frame,
   }
   const bool in_node = in_python_of_node(parent);
   const bool own_place = !parent || in_node;
-  frame.site = own_place || runs_own_code(parent) || parent->site == 0
+  frame.site = own_place || runs_own_code(state, parent) || parent->site == 0
                    ? site_here(state, expected)
                    : parent->site;
   frame.phase = own_place ? phase_of(state, *frame.op, inputs, fn.seqNr(), frame.site, in_node)
@@ -384,7 +386,7 @@ bool leave_out(ThreadState* state, const OpInfo& op, const void* stack) {
   const Frame* parent = state->innermost();
   if ((parent && parent->record <= stack) || keep_going::on.load(std::memory_order_relaxed))
     return false;
-  if (!is_dropped_anyway(op, parent)) return false;
+  if (!is_dropped_anyway(state, op, parent)) return false;
   state->count_event();
   if (parent && parent->op == &op) note_inner_call(state, *parent);
   return true;
