@@ -212,7 +212,6 @@ static Json question_of(const Finding& finding, const Cure& cure, const Run& run
                    {"dtype", name_in_torch(cure.dtype)},
                    {"from", ""},
                    {"operand", cure.operand},
-                   {"text", cure.text},
                    {"module", ""},
                    {"module_class", ""},
                    {"calls", Json::array()}};
@@ -223,6 +222,8 @@ static Json question_of(const Finding& finding, const Cure& cure, const Run& run
   question["module_class"] = call->site.module_class;
   question["device"] = call->device_type();
   question["optimizers"] = run.process_of(*call).fact(FactKey::kOptimizer);
+  if (cure.kind == CureKind::kMasterWeights)
+    question["has_diffusers"] = rules::has_package(run, call->process, "diffusers");
   for (const Operand& operand : call->operands) {
     const auto dtype = operand.dtypes.single();
     if (ops::is_python(call->op) && dtype)

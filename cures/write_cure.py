@@ -1216,7 +1216,7 @@ def masters(site):
     cast = "cast_training_params"
     imports = [a.name for n in ast.walk(site.source.tree) if isinstance(n, ast.ImportFrom) for a in n.names]
     torch = torch_name(site.source) or "torch"
-    lines = [f"{cast}({module}, dtype={torch}.float32)"] if cast in imports or cast in site.cure.get("text", "") else [
+    lines = [f"{cast}({module}, dtype={torch}.float32)"] if cast in imports or site.cure.get("has_diffusers") else [
         f"for parameter in {module}.parameters():" if not others else f"for parameter in (p for m in {module} for p in m.parameters()):",
         "    if parameter.requires_grad:", "        parameter.data = parameter.data.float()"]
     line = statement.lineno - 1

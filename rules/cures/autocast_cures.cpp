@@ -100,11 +100,10 @@ std::optional<Cure> CureProposer::reopen_autocast(const OpCall& call) const {
   return cure;
 }
 
-bool CureProposer::has_framework(const OpCall& call, std::string_view name) const {
+bool has_package(const Run& run, uint32_t process, std::string_view name) {
   const std::string folder = fmt::format("/{}/", name);
-  const std::vector<OpCall>& calls = index_.run().calls;
-  return std::any_of(calls.begin(), calls.end(), [&](const OpCall& other) {
-    return other.process == call.process && other.site.inner.file.find(folder) != std::string::npos;
+  return std::any_of(run.calls.begin(), run.calls.end(), [&](const OpCall& call) {
+    return call.process == process && call.site.inner.file.find(folder) != std::string::npos;
   });
 }
 
@@ -114,10 +113,10 @@ Cure CureProposer::master_weights(const OpCall& call, const Operand* parameter) 
   cure.text = fmt::format(
       "keep trainable parameters in Float and let autocast lower the compute: cast {} before the "
       "optimizer is made",
-      is_in_cpp(call)                    ? "each with parameter.set_data()"
-      : has_framework(call, "diffusers") ? "them with cast_training_params(), "
-                                           "diffusers.training_utils,"
-                                         : "the data of each");
+      is_in_cpp(call) ? "each with parameter.set_data()"
+      : has_package(index_.run(), call.process, "diffusers")
+          ? "them with cast_training_params(), diffusers.training_utils,"
+          : "the data of each");
   return cure;
 }
 

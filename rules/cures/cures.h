@@ -124,8 +124,6 @@ class CureProposer {
 
   // The maker of the operand is in the same file, and more than this call reads what it made.
   bool is_made_for_more(const OpCall& call, const OpCall* maker) const;
-  // A line of the framework called an op of the process.
-  bool has_framework(const OpCall& call, std::string_view name) const;
   // The call's line, as it stands there.
   std::string line_of(const OpCall& call) const;
   // The call's line says the op's name, as far as it is known: a layer's weight is made unnamed.
@@ -159,6 +157,9 @@ std::vector<Dtype> drawn_with(const Run& run, const OpCall& call, const Operand&
 
 // A mask of the program's own, or the sum of several.
 bool is_of_mask(const RunIndex& index, const Operand& operand, int depth = 0);
+
+// A line of the package called an op of the process.
+bool has_package(const Run& run, uint32_t process, std::string_view name);
 
 // A parameter by its name; in C++, where none has one, a leaf that is trained.
 bool is_weight(const Operand& operand);

@@ -655,9 +655,8 @@ def main(args):
         text, ways = self.masters("from diffusers.training_utils import cast_training_params")
         self.assertEqual(ways, [text.replace(made, f"    cast_training_params(unet, dtype=torch.float32)\n{made}")])
         listed = "params = [p for p in unet.parameters() if p.requires_grad]\n"
-        said = "cast each with cast_training_params(), diffusers.training_utils"
         text = "import torch\nimport peft\nunet = load()\n" + listed + "opt = AdamW(params)\nscaler.unscale_(opt)\n"
-        way, = self.ways(text, 6, "master weights", dtype="float32", operand="unet", text=said)
+        way, = self.ways(text, 6, "master weights", dtype="float32", operand="unet", has_diffusers=True)
         self.assertEqual(way, text.replace(listed, "cast_training_params(unet, dtype=torch.float32)\n" + listed).replace(
             "peft\n", "peft\nfrom diffusers.training_utils import cast_training_params\n"))
         self.assertEqual(self.masters("pass", operand="net")[1], [self.masters("pass")[0].replace(made, loop + made)])
@@ -673,10 +672,10 @@ def main(args):
     def test_all_models_that_are_trained(self):
         text = ("import torch\nunet, text = load()\na = list(unet.parameters())\nb = list(text.parameters())\nopt = AdamW(a + b)\n"
                 "opt.step()\n")
-        given = dict(dtype="float32", operand="unet", text="cast_training_params(), diffusers.training_utils")
+        given = dict(dtype="float32", operand="unet", has_diffusers=True)
         way, = self.ways(text, 6, "master weights", trained=["unet", "text", "gone"], **given)
         self.assertIn("cast_training_params([unet, text], dtype=torch.float32)\na = list", way)
-        way, = self.ways(text, 6, "master weights", trained=["unet", "text"], **{**given, "text": ""})
+        way, = self.ways(text, 6, "master weights", trained=["unet", "text"], **{**given, "has_diffusers": False})
         self.assertIn("for parameter in (p for m in [unet, text] for p in m.parameters()):\n    if parameter.requires_grad:", way)
         way, = self.ways(text, 6, "master weights", trained=["unet"], **given)
         self.assertIn("cast_training_params(unet, dtype=torch.float32)\n", way)
