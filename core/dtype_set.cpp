@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "core/dtype_names.h"
+#include "core/dtype_spellings.h"
 #include "core/precision_words.h"
 #include "platform/text.h"
 
@@ -78,16 +79,8 @@ std::string cpp_type(Dtype dtype) {
 }
 
 std::optional<Dtype> parse_dtype_abbreviation(std::string_view text) {
-  constexpr std::pair<std::string_view, const char*> kKinds[] = {
-      {"bfloat", "bf"}, {"float", "f"}, {"uint", "u"}, {"int", "i"}, {"complex", "c"}};
-  for (const DtypeNames& entry : kDtypeNames) {
-    for (const auto& [kind, shortened] : kKinds) {
-      std::string name = entry.torch;
-      if (!name.starts_with(kind)) continue;
-      std::erase(name, '_');
-      if (name.replace(0, kind.size(), shortened) == text) return entry.dtype;
-    }
-  }
+  for (const DtypeNames& entry : kDtypeNames)
+    if (!text.empty() && abbreviation(entry) == text) return entry.dtype;
   return std::nullopt;
 }
 

@@ -1,8 +1,10 @@
 // compiled_regions.cpp: see compiled_regions.h.
 #include "tracer/python/compiled_regions.h"
 
+#include <string>
 #include <vector>
 
+#include "core/dtype_spellings.h"
 #include "tracer/python/python_api.h"
 #include "tracer/python/tensors.h"
 #include "tracer/python/text.h"
@@ -14,14 +16,13 @@ namespace {
 // given, and computes in, by the code that it made of that. Fused kernels load 16 bits as Float and
 // round what they store; with emulate_precision_casts they round after each op, as eager does.
 constexpr const char* kSource = R"py(
-def wrap(compiled_graph, enter, leave, tell):
+def wrap(compiled_graph, names, enter, leave, tell):
     import re
     original = compiled_graph.__call__
     seen = set()
     node = re.compile(r'(\w+): "(\w+)\[.*?" = torch\.ops\.(\w+)\.(\w+)\.\w+\((.*)')
     argument = re.compile(r'(\w+): "(\w+)\[')
-    names = {"f32": "Float", "bf16": "BFloat16", "f16": "Half", "f64": "Double", "f8e4m3fn": "Float8_e4m3fn",
-             "f8e5m2": "Float8_e5m2"}
+    names = dict(pair.split("=") for pair in names.split())
     low = ("Half", "BFloat16")
 
     def computed(self):
@@ -70,6 +71,14 @@ def wrap(compiled_graph, enter, leave, tell):
     compiled_graph.__call__ = __call__
 )py";
 
+// "f32=Float bf16=BFloat16 …": what a graph calls what is floating, and its name.
+std::string names_in_graphs() {
+  std::string text;
+  for (const DtypeNames& names : kDtypeNames)
+    if (names.kind == DtypeKind::kFloating) text += abbreviation(names) + "=" + names.name + " ";
+  return text;
+}
+
 RegionWatcher watching;
 bool in_place = false;
 
@@ -116,9 +125,11 @@ bool watch_compiled_regions(const RegionWatcher& watcher) {
   const Ref on_enter = new_callback("enter", enter, kOneArgument);
   const Ref on_leave = new_callback("leave", leave, kOneArgument);
   const Ref on_tell = new_callback("tell", tell, kOneArgument);
-  if (!wrap || !on_enter || !on_leave || !on_tell) return false;
-  const Ref done(api.PyObject_CallFunctionObjArgs(wrap.get(), compiled_graph, on_enter.get(),
-                                                  on_leave.get(), on_tell.get(), nullptr));
+  const Ref names(new_text(names_in_graphs().c_str()));
+  if (!wrap || !names || !on_enter || !on_leave || !on_tell) return false;
+  const Ref done(api.PyObject_CallFunctionObjArgs(wrap.get(), compiled_graph, names.get(),
+                                                  on_enter.get(), on_leave.get(), on_tell.get(),
+                                                  nullptr));
   in_place = static_cast<bool>(done);
   if (!done) api.PyErr_Clear();
   return in_place;
