@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "core/dtype_names.h"
+#include "platform/text.h"
 
 namespace dtypecheck {
 
@@ -23,6 +24,14 @@ inline std::string abbreviation(const DtypeNames& names) {
     return text;
   }
   return "";
+}
+
+// "half" of x.half(): what casts bears LibTorch's name in lower case. "" of dtypes without one, as
+// complex ones and Float8.
+inline std::string cast_method(const DtypeNames& names) {
+  const bool has_one = names.dtype <= Dtype::kDouble || names.dtype == Dtype::kBool ||
+                       names.dtype == Dtype::kBFloat16;
+  return has_one ? lowered(names.name) : "";
 }
 
 }  // namespace dtypecheck

@@ -5,10 +5,9 @@ import ast
 import re
 
 from source import Unplaced
-from syntax import CASTS, CAST_METHODS, DTYPE_KEYWORDS, FACTORIES, FUNCTIONS, is_loaded, is_name, last_part, method_of, numpy_name, torch_name
+from syntax import (CASTS, CAST_METHODS, DTYPE_KEYWORDS, FACTORIES, FUNCTIONS, METHOD_OF, is_loaded, is_name, last_part, method_of, numpy_name,
+                    torch_name)
 from wanted_dtype import dtype_of, dtype_texts, dtypes_named
-
-METHOD_OF = {dtype: method for method, dtype in CAST_METHODS.items()}
 
 
 def chain_of(site, call):

@@ -8,7 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
-#include "core/dtype_names.h"
+#include "core/dtype_spellings.h"
 #include "core/provenance.h"
 #include "cures/ask_python.h"
 #include "cures/edit_json.h"
@@ -285,6 +285,8 @@ static void add_tables(Json& question) {
   for (const DtypeNames& names : kDtypeNames) {
     question["dtypes"][names.torch] = names.torch;
     if (names.shorter != nullptr) question["dtypes"][names.shorter] = names.torch;
+    if (const std::string method = cast_method(names); !method.empty())
+      question["cast_methods"][method] = names.torch;
     const std::string of_c10 =
         names.kind == DtypeKind::kFloating ? fmt::format("at::{}", names.name) : "";
     const std::string type = names.cpp == nullptr ? of_c10 : names.cpp;

@@ -4,8 +4,8 @@ import ast
 
 from syntax import CASTS, FUNCTIONS, calls_in, dotted, head_nodes, is_loaded, is_name, last_part, modules_imported, only, statement_at
 
-# Methods of a module that are not given what it computes with.
-NO_FORWARD = {*CASTS, "eval", "train", "parameters", "load_state_dict", "requires_grad_", "zero_grad", "register_buffer", "apply"}
+# Methods of a module, beside casts, that are not given what it computes with.
+NO_FORWARD = {"eval", "train", "parameters", "load_state_dict", "requires_grad_", "zero_grad", "register_buffer", "apply"}
 
 
 def is_op_called(op, path, names):
@@ -74,7 +74,7 @@ class Site:
         if last == self.cure["module_class"]:
             return 0  # makes the module
         depth = max((i + 1 for i, part in enumerate(parts) if part == last), default=0)
-        is_method = depth == 0 and isinstance(node.func, ast.Attribute) and last not in NO_FORWARD
+        is_method = depth == 0 and isinstance(node.func, ast.Attribute) and last not in NO_FORWARD | CASTS
         if is_method and is_name(node.func.value):  # "vae.decode(z)"
             receiver = last_part(node.func.value)
             depth = max((i + 1 for i, part in enumerate(parts) if part == receiver), default=0)

@@ -4,12 +4,11 @@ import ast
 
 from source import Unplaced
 
-DTYPES = {}  # torch's name, its second one too: torch's name; as core/dtype_names.h has them, by write_cure.py
-CAST_METHODS = {"half": "float16", "bfloat16": "bfloat16", "float": "float32", "double": "float64", "byte": "uint8", "char": "int8",
-                "short": "int16", "int": "int32", "long": "int64", "bool": "bool"}
-CASTS = {"to", "type", "type_as", *CAST_METHODS}
+DTYPES = {}  # torch's name, its second one too: torch's name; learn() adds them, and
+CAST_METHODS, METHOD_OF = {}, {}  # "half": torch's name; and the other way round
+CASTS = {"to", "type", "type_as"}  # and those methods
 DTYPE_KEYWORDS = {"dtype", "torch_dtype", "weight_dtype", "param_dtype"}
-# What is no op of its own; write_cure.py adds the ops.
+# What is no op of its own, and the ops.
 FACTORIES = {"tensor", "as_tensor", "new_tensor", "hann_window", "hamming_window", "kaiser_window", "blackman_window"}
 SIGNS = {ast.MatMult: "@", ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/", ast.Pow: "**", ast.FloorDiv: "//",
          ast.Mod: "%", ast.BitAnd: "&", ast.BitOr: "|", ast.BitXor: "^", ast.LShift: "<<", ast.RShift: ">>", ast.Lt: "<",
@@ -18,6 +17,15 @@ SIGNS = {ast.MatMult: "@", ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "
 VIEWS = {"t", "transpose", "permute", "view", "reshape", "unsqueeze", "squeeze", "expand", "flatten", "unflatten", "contiguous",
          "movedim", "swapaxes", "repeat", "detach", "clone"}
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
+
+
+def learn(question):
+    """The names of dtypes and ops that come with a question."""
+    DTYPES.update(question["dtypes"])
+    CAST_METHODS.update(question["cast_methods"])
+    METHOD_OF.update((dtype, method) for method, dtype in CAST_METHODS.items())
+    CASTS.update(CAST_METHODS)
+    FACTORIES.update({*question["factories"]} - {"range", "resize"})  # which others are called as well
 
 
 def statement_at(source, line):

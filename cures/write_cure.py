@@ -5,7 +5,7 @@
 
 QUESTION: {"questions": [[cure, …], …], "names", "signs", "dimension_first", "first_only"}, the tables of ops/python_names.inc,
         "precisions", the rows of core/precision_words.inc, "factories", ops that make a tensor of no values, "dtypes": {a name in torch:
-        torch's first name of the dtype}, and "cpp_types": {a dtype's name in C++: the type of its numbers there}; a cure is
+        torch's first name of the dtype}, "cast_methods": {"half": torch's name of the dtype}, and "cpp_types": {a dtype's name in C++: the type of its numbers there}; a cure is
         {"path", "file", "cell", "line", "extent", "kind", "dtype", "from", …} as cures/patch.cpp writes it: what the trace knows of
         the call that the cure is about; "base": [{"path", "text"}, …] are sources that ran in place of files
         "results": {file: [[line, column, end line, end column, dtype], …]} and "parameters": {root module: {name: dtype}}, as
@@ -36,7 +36,7 @@ from operands import operand_nodes, signed  # noqa: E402
 from source import Notebook, Source, Unplaced, change_between, edit_of, read  # noqa: E402
 from statement import Site  # noqa: E402
 from syntax import (CASTS, CAST_METHODS, DTYPES, DTYPE_KEYWORDS, FACTORIES, FUNCTIONS, SIGNS, binder_of, blocks, calls_in,  # noqa: E402
-                    dotted, head_nodes, import_of_torch, index_of, is_cast, is_compound, is_loaded, is_name, last_part, method_of,
+                    dotted, head_nodes, import_of_torch, index_of, is_cast, is_compound, is_loaded, is_name, last_part, learn, method_of,
                     may_be_tensor, names_bound, new_import, new_statement, numpy_name, only, require_own_lines, shown_by,
                     torch_name, without_methods)
 from wanted_dtype import dtype_names, dtype_texts, dtypes_named, names_of_dtype  # noqa: E402
@@ -1424,8 +1424,7 @@ def joined_regions(sites):
 
 
 def write(question):
-    DTYPES.update(question["dtypes"])
-    FACTORIES.update({*question["factories"]} - {"range", "resize"})  # which others are called as well
+    learn(question)
     base = {file["path"]: file for file in question.get("base", [])}
     files, in_cpp, all_ways, sites = {}, {}, [], []
     for cure in question["cures"]:

@@ -2,6 +2,8 @@
 
 #include <catch2/catch.hpp>
 
+#include "core/dtype_spellings.h"
+
 namespace dtypecheck {
 namespace {
 
@@ -49,6 +51,13 @@ TEST_CASE("names that torch cuts short") {
     INFO(text);
     CHECK_FALSE(parse_dtype_abbreviation(text));
   }
+}
+
+TEST_CASE("methods that cast") {
+  std::string all;
+  for (const DtypeNames& names : kDtypeNames)
+    if (const std::string method = cast_method(names); !method.empty()) all += method + " ";
+  CHECK(all == "byte char short int long half float double bool bfloat16 ");
 }
 
 TEST_CASE("names of people and compilers, in any case") {

@@ -31,6 +31,13 @@ def dtypes():
     return {name: torch for torch, shorter in rows for name in (torch, shorter) if name}
 
 
+def cast_methods():
+    """As core/dtype_spellings.h has them."""
+    names = "Byte Char Short Int Long Half Float Double Bool BFloat16".split()
+    rows = dict(re.findall(r'\{Dtype::\w+, DtypeKind::\w+, \d+, "(\w+)", "(\w+)"', (CORE / "dtype_names.h").read_text()))
+    return {name.lower(): rows[name] for name in names}
+
+
 def factories():
     return re.findall(r"^OP\((\w+), .*kFactory(?!.*kOverwrites)", (ROOT / "ops/op_list.inc").read_text(), re.M)
 

@@ -10,12 +10,12 @@ import unittest
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "cures"))
 import demerits
 import write_cure
-from lists import cpp_types, dtypes, factories, precisions
+from lists import cast_methods, cpp_types, dtypes, factories, precisions
 from source import Unplaced
 
 TABLES = {"names": [["grid_sampler", "grid_sample"], ["native_layer_norm", "layer_norm"]], "signs": [["@", "mm"], ["*", "mul"], ["-", "sub"], ["/", "div"], ["+", "add"],
                                                                  ["-", "numpy.subtract"], ["*", "numpy.multiply"], ["+", "numpy.add"], ["**", "numpy.square"]],
-          "dimension_first": ["index_"], "first_only": ["embedding", "layer_norm"], "precisions": precisions(), "dtypes": dtypes(),
+          "dimension_first": ["index_"], "first_only": ["embedding", "layer_norm"], "precisions": precisions(), "dtypes": dtypes(), "cast_methods": cast_methods(),
           "factories": factories(), "cpp_types": cpp_types()}
 
 

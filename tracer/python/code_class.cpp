@@ -4,6 +4,7 @@
 #include <string_view>
 #include <vector>
 
+#include "core/dtype_spellings.h"
 #include "core/installed.h"
 #include "tracer/python/text.h"
 
@@ -85,9 +86,11 @@ bool is_module_call(string_view file, string_view name, const Object* caller) {
 // asks for the dtype, also where the library lies beside the program.
 bool hands_on_cast(const Object* code, string_view name) {
   constexpr int32_t kTakesAll = 0x04 | 0x08;  // CO_VARARGS, CO_VARKEYWORDS
-  const bool takes_all = (load<int32_t>(code, layout.code_flags) & kTakesAll) == kTakesAll;
-  return takes_all && (name == "to" || name == "half" || name == "float" || name == "bfloat16" ||
-                       name == "double");
+  if ((load<int32_t>(code, layout.code_flags) & kTakesAll) != kTakesAll) return false;
+  return name == "to" ||
+         std::any_of(std::begin(kDtypeNames), std::end(kDtypeNames), [&](const DtypeNames& names) {
+           return names.kind == DtypeKind::kFloating && !name.empty() && cast_method(names) == name;
+         });
 }
 
 CodeClass look_at(const Object* code, const Object* caller) {
