@@ -175,11 +175,7 @@ class Session {
 
   std::string others_text(const cures::Try& chosen) const {
     std::string out;
-    const cures::Try* workaround = nullptr;  // the best one stands for all
-    for (const cures::Try& tried : found_.tries)
-      if (tried.is_proven() && tried.merit.is_workaround() &&
-          (workaround == nullptr || tried.merit < workaround->merit))
-        workaround = &tried;
+    const cures::Try* workaround = found_.workaround();  // stands for all of them
     for (const cures::Try& tried : found_.tries) {
       if (!tried.is_proven() || &tried == &chosen) continue;
       if (tried.merit.is_workaround() && &tried != workaround) continue;

@@ -76,7 +76,7 @@ def suffixed(site, node, suffix):
 
 
 def may_be_none(site, node):
-    """A parameter whose default is None, read where nothing has asked whether it is."""
+    """A parameter whose default is None, read where nothing has bound it again or asked whether it is."""
     scope = site.scope_of(site.statement)
     if not isinstance(node, ast.Name) or not isinstance(scope, FUNCTIONS) or not has_default_none(scope.args, node.id):
         return False

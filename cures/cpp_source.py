@@ -375,7 +375,8 @@ def data_read(text, cure):
 
 
 def buffer_read(text, cure):
-    """from_blob(state.data(), {9}, torch::kDouble).to(torch::kFloat), of a `std::vector<double> state`, for from_blob(state.data(), {9})."""
+    """A buffer is read as what it is declared to hold, and cast: of a `std::vector<double> state`, from_blob(state.data(), {9}) becomes
+    from_blob(state.data(), {9}, torch::kDouble).to(torch::kFloat)."""
     calls = text.calls(cure["line"], lambda one: one.is_named("from_blob"))
     if len(calls) != 1 or len(calls[0].arguments) < 2:
         raise Unplaced("the line wraps no buffer, or several")

@@ -205,12 +205,17 @@ class Searcher {
 
 }  // namespace
 
-const Try* Search::chosen() const {
+static const Try* best_of(const std::vector<Try>& tries, bool of_workarounds) {
   const Try* best = nullptr;
-  for (const Try& tried : tries)
-    if (tried.is_proven() && (best == nullptr || tried.merit < best->merit)) best = &tried;
+  for (const Try& tried : tries) {
+    const bool counts = tried.is_proven() && (!of_workarounds || tried.merit.is_workaround());
+    if (counts && (best == nullptr || tried.merit < best->merit)) best = &tried;
+  }
   return best;
 }
+
+const Try* Search::chosen() const { return best_of(tries, /*of_workarounds=*/false); }
+const Try* Search::workaround() const { return best_of(tries, /*of_workarounds=*/true); }
 
 const Try* Search::furthest() const {
   const auto cures = [](const Try& tried) { return tried.judged.verdict == Verdict::kCures; };

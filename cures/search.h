@@ -37,8 +37,9 @@ struct Search {
   std::string impossible;   // why nothing can be tried; "" where something can
   bool is_interrupted = false;
 
-  const Try* chosen() const;    // of those proven the one with the most merit; nullptr: none is
-  const Try* furthest() const;  // that cures something, the last; nullptr where none does
+  const Try* chosen() const;      // of those proven the one with the most merit; nullptr: none is
+  const Try* workaround() const;  // the same of those that are workarounds
+  const Try* furthest() const;    // that cures something, the last; nullptr where none does
 };
 
 // `findings` are those of the run, as they are to be cured: accepted ones are not among them.

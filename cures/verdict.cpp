@@ -341,7 +341,7 @@ static const Finding* left_beside(const Node& node, const Finding& goal, const T
   return nullptr;
 }
 
-// What the finding is about, by the function: its lines may have moved.
+// The next run got to what the finding is about, by the function: its lines may have moved.
 static bool has_run_again(const Run& run, const Finding& goal, const Run& next) {
   const OpCall* before = run.call(goal.call);
   if (before == nullptr) return true;

@@ -171,8 +171,8 @@ std::vector<Cure> mix_cures(const RunIndex& index, const JudgeOptions& options, 
   return m.cures;
 }
 
-// A schedule that is computed in Double on purpose: other lines of the program cast what comes of
-// it.
+// Lines of the program's own cast what was made to the low dtype, as a schedule that is computed in
+// Double on purpose.
 static bool is_lowered_elsewhere(const RunIndex& index, const OpCall& maker, Dtype low) {
   const auto& calls = index.run().calls;
   return std::any_of(calls.begin(), calls.end(), [&](const OpCall& cast) {

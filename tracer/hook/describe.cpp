@@ -207,19 +207,20 @@ double number_in(const c10::TensorImpl* impl) {
              : static_cast<double>(*static_cast<const int64_t*>(data_of(impl)));
 }
 
-}  // namespace
-
-c10::optional<double> number_beside(const OpInfo& op, c10::ArrayRef<const c10::IValue> inputs) {
+// visit(argument, number) for what the op on tensors is given: a Scalar, a float, or a tensor that
+// Python's number became.
+template <typename Visit>
+void for_each_number(const OpInfo& op, c10::ArrayRef<const c10::IValue> inputs,
+                     const Visit& visit) {
   for (const Argument& argument : op.tensors)
     if (const c10::TensorImpl* impl = tensor_in(inputs[argument.index]); is_number(impl))
-      return number_in(impl);
-  for (const Argument& argument : op.numbers)
-    if (argument.is_scalar && (inputs[argument.index].isDouble() || inputs[argument.index].isInt()))
-      return inputs[argument.index].toScalar().to<double>();
-  return c10::nullopt;
+      visit(argument, number_in(impl));
+  for (const Argument& argument : op.numbers) {
+    const c10::IValue& value = inputs[argument.index];
+    if (value.isDouble() || (value.isInt() && argument.is_scalar))
+      visit(argument, value.toScalar().to<double>());
+  }
 }
-
-namespace {
 
 ScalarList describe_scalars(const OpInfo& op, c10::ArrayRef<const c10::IValue> inputs) {
   ScalarList out;
@@ -230,15 +231,9 @@ ScalarList describe_scalars(const OpInfo& op, c10::ArrayRef<const c10::IValue> i
   for (const Argument& argument : op.dtypes)
     if (inputs[argument.index].isInt())
       add(argument, static_cast<double>(inputs[argument.index].toInt()), true);
-  for (const Argument& argument : op.tensors)
-    if (is_number(tensor_in(inputs[argument.index])))
-      add(argument, number_in(tensor_in(inputs[argument.index])), false);
-  for (const Argument& argument : op.numbers) {
-    const c10::IValue& value = inputs[argument.index];
-    const bool is_number = value.isDouble() || (value.isInt() && argument.is_scalar);
-    if (is_number && value.toScalar().to<double>() != argument.usual)
-      add(argument, value.toScalar().to<double>(), false);
-  }
+  for_each_number(op, inputs, [&](const Argument& argument, double number) {
+    if (number != argument.usual) add(argument, number, false);
+  });
   return out;
 }
 
@@ -412,6 +407,14 @@ OperandList describe_locals(const std::vector<python::LocalTensor>& locals) {
 }
 
 }  // namespace
+
+c10::optional<double> number_beside(const OpInfo& op, c10::ArrayRef<const c10::IValue> inputs) {
+  c10::optional<double> first;
+  for_each_number(op, inputs, [&](const Argument&, double number) {
+    if (!first) first = number;
+  });
+  return first;
+}
 
 // A linear layer's weight arrives at addmm transposed, as a view: the storage tells whose it is,
 // once the parameter itself was seen as an operand (of aten::linear, in this case).

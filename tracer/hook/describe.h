@@ -69,7 +69,7 @@ void for_each_tensor(const c10::IValue& value, const Visit& visit) {
   }
 }
 
-// The number that an op on tensors is given: a Scalar, or a tensor that Python's number became.
+// The first number that an op on tensors is given, as mul() and lerp() are.
 c10::optional<double> number_beside(const OpInfo& op, c10::ArrayRef<const c10::IValue> inputs);
 
 // A tensor whose sizes, device and data can be read without anything of a subclass being called.

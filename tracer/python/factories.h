@@ -52,7 +52,7 @@ struct Fractions {
   // there is none, or there are fewer than 16.
   double lost() const;
 };
-// False for what is neither a float nor a list of floats.
+// Adds what casting the source to integers cuts off. False for what is no float or list of floats.
 bool add_fractions(Object* source, Fractions& sum);
 
 }  // namespace dtypecheck::tracer::python
