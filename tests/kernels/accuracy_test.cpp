@@ -8,11 +8,9 @@
 #include <map>
 
 #include "kernels/adamw/adamw.h"
-#include "kernels/group_norm/group_norm.h"
-#include "kernels/layer_norm/layer_norm.h"
 #include "kernels/matmul/matmul.h"
 #include "kernels/unscale/unscale.h"
-#include "tests/kernels/numbers.h"
+#include "tests/kernels/norm_numbers.h"
 
 namespace dtypecheck::kernels {
 
@@ -36,20 +34,12 @@ static Numbers normal(Dtype dtype, int64_t n, unsigned seed, float mean = 0) {
 
 using Measured = std::map<std::string, double>;
 
-struct NormNumbers {
-  NormNumbers(Dtype dtype, int64_t size, int64_t channels, int64_t groups)
-      : x(normal(dtype, size, 1, 0.5f)),
-        dy(normal(dtype, size, 2)),
-        y(dtype, size),
-        dx(dtype, size),
-        gamma(normal(Dtype::kFloat, channels, 3, 1)),
-        beta(normal(Dtype::kFloat, channels, 4)),
-        dgamma(dtype, channels),
-        dbeta(dtype, channels),
-        mean(Dtype::kFloat, groups),
-        rstd(Dtype::kFloat, groups) {}
-  Numbers x, dy, y, dx, gamma, beta, dgamma, dbeta, mean, rstd;
-};
+static NormNumbers norm_numbers(Dtype dtype, int64_t size, int64_t channels, int64_t groups) {
+  NormNumbers n(dtype, Dtype::kFloat, size, channels, groups);
+  n.fill(0.5f, 1, 0, 1);
+  n.dgamma = n.dbeta = Numbers(dtype, channels);
+  return n;
+}
 
 template <class Run>
 static void measure_norm(Measured& measured, const std::string& name, const NormNumbers& start,
@@ -66,78 +56,27 @@ static void measure_norm(Measured& measured, const std::string& name, const Norm
 
 static void measure_norms(Measured& measured, Dtype dtype) {
   const int64_t rows = 77, cols = 640;
-  const NormNumbers of_rows(dtype, rows * cols, cols, rows);
-  measure_norm(measured, "layer_norm", of_rows, [&](NormNumbers& n, bool reference) {
-    const LayerNorm a{rows, cols,         n.x.input(),     n.gamma.input(), n.beta.input(),
-                      1e-5, n.y.output(), n.mean.floats(), n.rstd.floats()};
-    const LayerNormBackward b{rows,
-                              cols,
-                              n.dy.input(),
-                              n.x.input(),
-                              n.gamma.input(),
-                              n.mean.floats(),
-                              n.rstd.floats(),
-                              n.dx.output(),
-                              n.dgamma.output(),
-                              n.dbeta.output()};
-    reference ? layer_norm_ref(a) : layer_norm(a);
-    reference ? layer_norm_backward_ref(b) : layer_norm_backward(b);
-  });
-  measure_norm(measured, "rms_norm", of_rows, [&](NormNumbers& n, bool reference) {
-    const LayerNorm a{.rows = rows,
-                      .cols = cols,
-                      .x = n.x.input(),
-                      .gamma = n.gamma.input(),
-                      .beta = {},
-                      .eps = 1e-6,
-                      .y = n.y.output(),
-                      .rstd = n.rstd.floats(),
-                      .has_mean = false};
-    const LayerNormBackward b{.rows = rows,
-                              .cols = cols,
-                              .dy = n.dy.input(),
-                              .x = n.x.input(),
-                              .gamma = n.gamma.input(),
-                              .rstd = n.rstd.floats(),
-                              .dx = n.dx.output(),
-                              .dgamma = n.dgamma.output(),
-                              .dbeta = {},
-                              .has_mean = false};
-    reference ? layer_norm_ref(a) : layer_norm(a);
-    reference ? layer_norm_backward_ref(b) : layer_norm_backward(b);
-  });
+  const NormNumbers of_rows = norm_numbers(dtype, rows * cols, cols, rows);
+  const auto measure_rows = [&](const char* name, auto forward, auto backward) {
+    measure_norm(measured, name, of_rows, [&](NormNumbers& n, bool reference) {
+      const LayerNorm a = forward(n);
+      const LayerNormBackward b = backward(n);
+      reference ? layer_norm_ref(a) : layer_norm(a);
+      reference ? layer_norm_backward_ref(b) : layer_norm_backward(b);
+    });
+  };
+  measure_rows(
+      "layer_norm", [&](NormNumbers& n) { return n.layer_norm(rows, cols, 1e-5); },
+      [&](NormNumbers& n) { return n.layer_norm_backward(rows, cols); });
+  measure_rows(
+      "rms_norm", [&](NormNumbers& n) { return n.rms_norm(rows, cols, 1e-6); },
+      [&](NormNumbers& n) { return n.rms_norm_backward(rows, cols); });
   const int64_t channels = 320, spatial = 256, groups = 32;
-  const NormNumbers of_groups(dtype, channels * spatial, channels, groups);
+  const NormNumbers of_groups = norm_numbers(dtype, channels * spatial, channels, groups);
   const auto measure_groups = [&](const char* name, Layout layout, bool silu) {
     measure_norm(measured, name, of_groups, [&](NormNumbers& n, bool reference) {
-      const GroupNorm a{1,
-                        channels,
-                        spatial,
-                        groups,
-                        n.x.input(),
-                        n.gamma.input(),
-                        n.beta.input(),
-                        1e-5,
-                        n.y.output(),
-                        n.mean.floats(),
-                        n.rstd.floats(),
-                        layout,
-                        silu};
-      const GroupNormBackward b{1,
-                                channels,
-                                spatial,
-                                groups,
-                                n.dy.input(),
-                                n.x.input(),
-                                n.gamma.input(),
-                                n.mean.floats(),
-                                n.rstd.floats(),
-                                n.dx.output(),
-                                n.dgamma.output(),
-                                n.dbeta.output(),
-                                layout,
-                                silu,
-                                n.beta.input()};
+      const GroupNorm a = n.group_norm(1, channels, spatial, groups, 1e-5, layout, silu);
+      const GroupNormBackward b = n.group_norm_backward(1, channels, spatial, groups, layout, silu);
       reference ? group_norm_ref(a) : group_norm(a);
       reference ? group_norm_backward_ref(b) : group_norm_backward(b);
     });

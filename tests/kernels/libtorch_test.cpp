@@ -6,10 +6,8 @@
 #include <c10/util/Half.h>
 
 #include "kernels/adamw/adamw.h"
-#include "kernels/group_norm/group_norm.h"
-#include "kernels/layer_norm/layer_norm.h"
 #include "kernels/unscale/unscale.h"
-#include "tests/kernels/numbers.h"
+#include "tests/kernels/norm_numbers.h"
 
 namespace dtypecheck::kernels {
 
@@ -38,25 +36,12 @@ TEST_CASE("conversions are c10's") {
   }
 }
 
-struct Norm {
+struct Norm : NormNumbers {
   Norm(Dtype of_x, Dtype of_weights, int64_t size, int64_t channels, int64_t groups)
-      : x(of_x, size),
-        y(x),
-        dy(x),
-        dx(x),
-        gamma(of_weights, channels),
-        beta(gamma),
-        dgamma(gamma),
-        dbeta(gamma),
-        mean(Dtype::kFloat, groups),
-        rstd(mean) {
-    x.fill_normal(3, 2, 1);
-    dy.fill_normal(0, 1, 2);
-    gamma.fill_normal(1, 0.3f, 3);
-    beta.fill_normal(0, 1, 4);
-    taken_by_libtorch = of_x == of_weights || of_weights == Dtype::kFloat;
+      : NormNumbers(of_x, of_weights, size, channels, groups),
+        taken_by_libtorch(of_x == of_weights || of_weights == Dtype::kFloat) {
+    fill(3, 2, 0, 0.3f);
   }
-  Numbers x, y, dy, dx, gamma, beta, dgamma, dbeta, mean, rstd;
   bool taken_by_libtorch;
 };
 
@@ -74,10 +59,8 @@ TEST_CASE("layer_norm beside LibTorch's") {
   for_each_pair([](Dtype of_x, Dtype of_weights) {
     const int64_t rows = 37, cols = 321;
     Norm n(of_x, of_weights, rows * cols, cols, rows);
-    layer_norm({rows, cols, n.x.input(), n.gamma.input(), n.beta.input(), 1e-3, n.y.output(),
-                n.mean.floats(), n.rstd.floats()});
-    layer_norm_backward({rows, cols, n.dy.input(), n.x.input(), n.gamma.input(), n.mean.floats(),
-                         n.rstd.floats(), n.dx.output(), n.dgamma.output(), n.dbeta.output()});
+    layer_norm(n.layer_norm(rows, cols, 1e-3));
+    layer_norm_backward(n.layer_norm_backward(rows, cols));
     const at::Tensor x = tensor_of(n.x, {rows, cols}),
                      dy = tensor_of(n.dy, {rows, cols}).to(at::kFloat);
     const at::Tensor gamma = tensor_of(n.gamma, {cols}), beta = tensor_of(n.beta, {cols});
@@ -100,11 +83,8 @@ TEST_CASE("group_norm beside LibTorch's") {
   for_each_pair([](Dtype of_x, Dtype of_weights) {
     const int64_t samples = 2, channels = 12, spatial = 81, groups = 3;
     Norm n(of_x, of_weights, samples * channels * spatial, channels, samples * groups);
-    group_norm({samples, channels, spatial, groups, n.x.input(), n.gamma.input(), n.beta.input(),
-                1e-3, n.y.output(), n.mean.floats(), n.rstd.floats()});
-    group_norm_backward({samples, channels, spatial, groups, n.dy.input(), n.x.input(),
-                         n.gamma.input(), n.mean.floats(), n.rstd.floats(), n.dx.output(),
-                         n.dgamma.output(), n.dbeta.output()});
+    group_norm(n.group_norm(samples, channels, spatial, groups, 1e-3));
+    group_norm_backward(n.group_norm_backward(samples, channels, spatial, groups));
     const at::Tensor x = tensor_of(n.x, {samples, channels, 9, 9});
     const at::Tensor dy = tensor_of(n.dy, {samples, channels, 9, 9}).to(at::kFloat),
                      wide = x.to(at::kFloat);
@@ -132,25 +112,8 @@ TEST_CASE("rms_norm beside LibTorch's") {
   for_each_pair([](Dtype of_x, Dtype of_weights) {
     const int64_t rows = 37, cols = 321;
     Norm n(of_x, of_weights, rows * cols, cols, rows);
-    layer_norm({.rows = rows,
-                .cols = cols,
-                .x = n.x.input(),
-                .gamma = n.gamma.input(),
-                .beta = {},
-                .eps = 1e-3,
-                .y = n.y.output(),
-                .rstd = n.rstd.floats(),
-                .has_mean = false});
-    layer_norm_backward({.rows = rows,
-                         .cols = cols,
-                         .dy = n.dy.input(),
-                         .x = n.x.input(),
-                         .gamma = n.gamma.input(),
-                         .rstd = n.rstd.floats(),
-                         .dx = n.dx.output(),
-                         .dgamma = n.dgamma.output(),
-                         .dbeta = {},
-                         .has_mean = false});
+    layer_norm(n.rms_norm(rows, cols, 1e-3));
+    layer_norm_backward(n.rms_norm_backward(rows, cols));
     const at::Tensor x = tensor_of(n.x, {rows, cols}).to(at::kFloat).requires_grad_();
     const at::Tensor gamma = tensor_of(n.gamma, {cols}).to(at::kFloat).requires_grad_();
     const at::Tensor y = at::rms_norm(x, {cols}, gamma, 1e-3);

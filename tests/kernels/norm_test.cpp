@@ -1,10 +1,8 @@
 // The three norms, which are one formula: a layer norm is a group norm of one group and one place,
 // an RMS norm is one without mean and beta. So one set of checks is for all, and for group norms
 // with channels last and with SiLU.
-#include "kernels/group_norm/group_norm.h"
-#include "kernels/layer_norm/layer_norm.h"
 #include "kernels/threads.h"
-#include "tests/kernels/numbers.h"
+#include "tests/kernels/norm_numbers.h"
 
 namespace dtypecheck::kernels {
 
@@ -21,27 +19,12 @@ struct Shape {
   int64_t group_size() const { return channels / groups * spatial; }
 };
 
-// What a norm reads and writes, forward and backward.
-struct NormCase {
+struct NormCase : NormNumbers {
   NormCase(const Shape& s, Dtype of_x, Dtype of_weights, float mean_of_x = 0, float spread = 1)
-      : shape(s),
-        x(of_x, s.size()),
-        y(x),
-        dy(x),
-        dx(x),
-        gamma(of_weights, s.channels),
-        beta(gamma),
-        dgamma(gamma),
-        dbeta(gamma),
-        mean(Dtype::kFloat, s.samples * s.groups),
-        rstd(mean) {
-    x.fill_normal(mean_of_x, spread, 1);
-    dy.fill_normal(0.5f, 1, 2);
-    gamma.fill_normal(1, 0.3f, 3);
-    beta.fill_normal(0, 1, 4);
+      : NormNumbers(of_x, of_weights, s.size(), s.channels, s.samples * s.groups), shape(s) {
+    fill(mean_of_x, spread, 0.5f, 0.3f);
   }
   Shape shape;
-  Numbers x, y, dy, dx, gamma, beta, dgamma, dbeta, mean, rstd;
   double eps = 1e-5;
 };
 
@@ -50,27 +33,10 @@ struct RmsKernel {
   using Forward = LayerNorm;
   using Backward = LayerNormBackward;
   static Forward forward(NormCase& c) {
-    return {.rows = c.shape.samples,
-            .cols = c.shape.channels,
-            .x = c.x.input(),
-            .gamma = c.gamma.input(),
-            .beta = {},
-            .eps = c.eps,
-            .y = c.y.output(),
-            .rstd = c.rstd.floats(),
-            .has_mean = false};
+    return c.rms_norm(c.shape.samples, c.shape.channels, c.eps);
   }
   static Backward backward(NormCase& c) {
-    return {.rows = c.shape.samples,
-            .cols = c.shape.channels,
-            .dy = c.dy.input(),
-            .x = c.x.input(),
-            .gamma = c.gamma.input(),
-            .rstd = c.rstd.floats(),
-            .dx = c.dx.output(),
-            .dgamma = c.dgamma.output(),
-            .dbeta = {},
-            .has_mean = false};
+    return c.rms_norm_backward(c.shape.samples, c.shape.channels);
   }
   static auto forward_variants() { return layer_norm_variants(); }
   static auto backward_variants() { return layer_norm_backward_variants(); }
@@ -86,12 +52,10 @@ struct LayerKernel {
   using Forward = LayerNorm;
   using Backward = LayerNormBackward;
   static Forward forward(NormCase& c) {
-    return {c.shape.samples, c.shape.channels, c.x.input(),     c.gamma.input(), c.beta.input(),
-            c.eps,           c.y.output(),     c.mean.floats(), c.rstd.floats()};
+    return c.layer_norm(c.shape.samples, c.shape.channels, c.eps);
   }
   static Backward backward(NormCase& c) {
-    return {c.shape.samples, c.shape.channels, c.dy.input(),  c.x.input(),       c.gamma.input(),
-            c.mean.floats(), c.rstd.floats(),  c.dx.output(), c.dgamma.output(), c.dbeta.output()};
+    return c.layer_norm_backward(c.shape.samples, c.shape.channels);
   }
   static auto forward_variants() { return layer_norm_variants(); }
   static auto backward_variants() { return layer_norm_backward_variants(); }
@@ -110,15 +74,11 @@ struct AnyGroupKernel {
   using Backward = GroupNormBackward;
   static Forward forward(NormCase& c) {
     const Shape& s = c.shape;
-    return {s.samples,       s.channels,     s.spatial, s.groups,     c.x.input(),
-            c.gamma.input(), c.beta.input(), c.eps,     c.y.output(), c.mean.floats(),
-            c.rstd.floats(), kLayout,        kSilu};
+    return c.group_norm(s.samples, s.channels, s.spatial, s.groups, c.eps, kLayout, kSilu);
   }
   static Backward backward(NormCase& c) {
     const Shape& s = c.shape;
-    return {s.samples,         s.channels,       s.spatial,       s.groups,        c.dy.input(),
-            c.x.input(),       c.gamma.input(),  c.mean.floats(), c.rstd.floats(), c.dx.output(),
-            c.dgamma.output(), c.dbeta.output(), kLayout,         kSilu,           c.beta.input()};
+    return c.group_norm_backward(s.samples, s.channels, s.spatial, s.groups, kLayout, kSilu);
   }
   static auto forward_variants() { return group_norm_variants(); }
   static auto backward_variants() { return group_norm_backward_variants(); }
