@@ -559,10 +559,11 @@ class Tensor {
   std::vector<Tensor> tensor_split(int64_t sections, int64_t dim = 0) const;
   std::vector<Tensor> tensor_split(IntArrayRef indices, int64_t dim = 0) const;
   // Ops whose arguments do not matter here.
-#define DTYPECHECK_OP(name)        \
-  template <typename... Arguments> \
-  Tensor name(Arguments&&... arguments) const; \
-  Tensor name(DTYPECHECK_ANYS) const;
+#define DTYPECHECK_METHOD(name, ...)                 \
+  template <typename... Arguments>                   \
+  __VA_ARGS__ name(Arguments&&... arguments) const;  \
+  __VA_ARGS__ name(DTYPECHECK_ANYS) const;
+#define DTYPECHECK_OP(name) DTYPECHECK_METHOD(name, Tensor)
   DTYPECHECK_METHODS(DTYPECHECK_OP)
   DTYPECHECK_OP(median)
   DTYPECHECK_OP(record_stream)
@@ -570,22 +571,13 @@ class Tensor {
   DTYPECHECK_OP(set_data)
   DTYPECHECK_OP(sparse_dim)
 #undef DTYPECHECK_OP
-#define DTYPECHECK_OP(name)        \
-  template <typename... Arguments> \
-  std::tuple<Tensor, Tensor> name(Arguments&&... arguments) const; \
-  std::tuple<Tensor, Tensor> name(DTYPECHECK_ANYS) const;
+#define DTYPECHECK_OP(name) DTYPECHECK_METHOD(name, std::tuple<Tensor, Tensor>)
   DTYPECHECK_METHODS_OF_TWO(DTYPECHECK_OP)
 #undef DTYPECHECK_OP
-#define DTYPECHECK_OP(name)        \
-  template <typename... Arguments> \
-  std::tuple<Tensor, Tensor, Tensor> name(Arguments&&... arguments) const; \
-  std::tuple<Tensor, Tensor, Tensor> name(DTYPECHECK_ANYS) const;
+#define DTYPECHECK_OP(name) DTYPECHECK_METHOD(name, std::tuple<Tensor, Tensor, Tensor>)
   DTYPECHECK_METHODS_OF_THREE(DTYPECHECK_OP)
 #undef DTYPECHECK_OP
-#define DTYPECHECK_OP(name)        \
-  template <typename... Arguments> \
-  bool name(Arguments&&... arguments) const; \
-  bool name(DTYPECHECK_ANYS) const;
+#define DTYPECHECK_OP(name) DTYPECHECK_METHOD(name, bool)
   DTYPECHECK_METHODS_OF_BOOL(DTYPECHECK_OP)
 #undef DTYPECHECK_OP
   template <typename T>
@@ -794,32 +786,24 @@ DTYPECHECK_LOSS(binary_cross_entropy)
 DTYPECHECK_LOSS(binary_cross_entropy_with_logits)
 #undef DTYPECHECK_LOSS
 
-#define DTYPECHECK_OP(name)        \
-  template <typename... Arguments> \
-  Tensor name(const Tensor& first, Arguments&&... arguments); \
-  Tensor name(const Tensor& first, DTYPECHECK_ANYS);
+#define DTYPECHECK_FUNCTION(name, ...)                             \
+  template <typename... Arguments>                                 \
+  __VA_ARGS__ name(const Tensor& first, Arguments&&... arguments); \
+  __VA_ARGS__ name(const Tensor& first, DTYPECHECK_ANYS);
+#define DTYPECHECK_OP(name) DTYPECHECK_FUNCTION(name, Tensor)
 DTYPECHECK_FUNCTIONS(DTYPECHECK_OP)
 DTYPECHECK_OP(where)
 DTYPECHECK_OP(dropout)
 DTYPECHECK_OP(alpha_dropout)
 DTYPECHECK_OP(feature_dropout)
 #undef DTYPECHECK_OP
-#define DTYPECHECK_OP(name)        \
-  template <typename... Arguments> \
-  std::tuple<Tensor, Tensor> name(const Tensor& first, Arguments&&... arguments); \
-  std::tuple<Tensor, Tensor> name(const Tensor& first, DTYPECHECK_ANYS);
+#define DTYPECHECK_OP(name) DTYPECHECK_FUNCTION(name, std::tuple<Tensor, Tensor>)
 DTYPECHECK_FUNCTIONS_OF_TWO(DTYPECHECK_OP)
 #undef DTYPECHECK_OP
-#define DTYPECHECK_OP(name)        \
-  template <typename... Arguments> \
-  std::tuple<Tensor, Tensor, Tensor> name(const Tensor& first, Arguments&&... arguments); \
-  std::tuple<Tensor, Tensor, Tensor> name(const Tensor& first, DTYPECHECK_ANYS);
+#define DTYPECHECK_OP(name) DTYPECHECK_FUNCTION(name, std::tuple<Tensor, Tensor, Tensor>)
 DTYPECHECK_FUNCTIONS_OF_THREE(DTYPECHECK_OP)
 #undef DTYPECHECK_OP
-#define DTYPECHECK_OP(name)        \
-  template <typename... Arguments> \
-  bool name(const Tensor& first, Arguments&&... arguments); \
-  bool name(const Tensor& first, DTYPECHECK_ANYS);
+#define DTYPECHECK_OP(name) DTYPECHECK_FUNCTION(name, bool)
 DTYPECHECK_FUNCTIONS_OF_BOOL(DTYPECHECK_OP)
 #undef DTYPECHECK_OP
 #define DTYPECHECK_OP(name)        \
