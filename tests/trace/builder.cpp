@@ -9,34 +9,33 @@ namespace dtypecheck::test {
 
 using namespace trace;
 
+template <typename Record>
+uint32_t TraceBuilder::add(RecordKind kind, Record record) {
+  auto* room = file_.reserve<Record>(kind);
+  record.header = room->header;
+  uint32_t id = 0;
+  if constexpr (requires { record.id; }) id = record.id = room->id;
+  *room = record;
+  TraceFile::commit(room->header);
+  return id;
+}
+
 uint32_t TraceBuilder::line(const std::string& path, int line, const std::string& function) {
-  const uint32_t file_id = string(path), function_id = string(function);
-  auto* record = file_.reserve<LineRecord>(RecordKind::kLine);
-  record->file = file_id;
-  record->function = function_id;
-  record->line = line;
-  TraceFile::commit(record->header);
-  return record->id;
+  return add(RecordKind::kLine,
+             LineRecord{.file = string(path), .function = string(function), .line = line});
 }
 
 uint32_t TraceBuilder::address(uint64_t address, uint32_t caller) {
-  auto* record = file_.reserve<LineRecord>(RecordKind::kLine);
-  record->line = static_cast<int32_t>(caller);
-  record->address = address;
-  TraceFile::commit(record->header);
-  return record->id;
+  return add(RecordKind::kLine,
+             LineRecord{.line = static_cast<int32_t>(caller), .address = address});
 }
 
 uint32_t TraceBuilder::site(uint32_t line, uint32_t inner, const std::string& module,
                             const std::string& module_class) {
-  const uint32_t module_id = string(module), class_id = string(module_class);
-  auto* record = file_.reserve<SiteRecord>(RecordKind::kSite);
-  record->line = line;
-  record->inner = inner;
-  record->module = module_id;
-  record->module_class = class_id;
-  TraceFile::commit(record->header);
-  return record->id;
+  return add(RecordKind::kSite, SiteRecord{.line = line,
+                                           .inner = inner,
+                                           .module = string(module),
+                                           .module_class = string(module_class)});
 }
 
 OperandRecord TraceBuilder::operand(const OperandSpec& spec) {
@@ -100,47 +99,27 @@ uint32_t TraceBuilder::signature(const SignatureSpec& spec) {
 
 void TraceBuilder::threw(uint32_t signature, const std::string& message, const std::string& type,
                          uint32_t step) {
-  const uint32_t message_id = string(message), type_id = string(type);
-  auto* record = file_.reserve<ThrowRecord>(RecordKind::kThrow);
-  record->signature = signature;
-  record->message = message_id;
-  record->type = type_id;
-  record->step = step;
-  TraceFile::commit(record->header);
+  add(RecordKind::kThrow,
+      ThrowRecord{
+          .signature = signature, .message = string(message), .type = string(type), .step = step});
 }
 
 void TraceBuilder::fact(const std::string& key, const std::string& value) {
-  const uint32_t key_id = string(key), value_id = string(value);
-  auto* record = file_.reserve<FactRecord>(RecordKind::kFact);
-  record->key = key_id;
-  record->value = value_id;
-  TraceFile::commit(record->header);
+  add(RecordKind::kFact, FactRecord{.key = string(key), .value = string(value)});
 }
 
 void TraceBuilder::mapping(uint64_t begin, uint64_t end, uint64_t file_offset,
                            const std::string& path) {
-  const uint32_t path_id = string(path);
-  auto* record = file_.reserve<MappingRecord>(RecordKind::kMapping);
-  record->begin = begin;
-  record->end = end;
-  record->file_offset = file_offset;
-  record->path = path_id;
-  TraceFile::commit(record->header);
+  add(RecordKind::kMapping,
+      MappingRecord{.begin = begin, .end = end, .file_offset = file_offset, .path = string(path)});
 }
 
 void TraceBuilder::inexact(uint32_t signature, double from, double to) {
-  auto* record = file_.reserve<InexactRecord>(RecordKind::kInexact);
-  record->signature = signature;
-  record->from = from;
-  record->to = to;
-  TraceFile::commit(record->header);
+  add(RecordKind::kInexact, InexactRecord{.signature = signature, .from = from, .to = to});
 }
 
 void TraceBuilder::non_finite(uint32_t signature, uint32_t flags) {
-  auto* record = file_.reserve<NonFiniteRecord>(RecordKind::kNonFinite);
-  record->signature = signature;
-  record->flags = flags;
-  TraceFile::commit(record->header);
+  add(RecordKind::kNonFinite, NonFiniteRecord{.signature = signature, .flags = flags});
 }
 
 void TraceBuilder::cast_work(uint32_t elements, uint32_t timed, uint32_t time_ns) {
@@ -150,34 +129,22 @@ void TraceBuilder::cast_work(uint32_t elements, uint32_t timed, uint32_t time_ns
 
 void TraceBuilder::gpu_work(uint32_t signature, uint8_t kind, const std::string& name,
                             uint64_t time_ns) {
-  const uint32_t name_id = string(name);
-  auto* record = file_.reserve<GpuWorkRecord>(RecordKind::kGpuWork);
-  record->signature = signature;
-  record->name = name_id;
-  record->kind = kind;
-  record->count = 1;
-  record->time_ns = time_ns;
-  TraceFile::commit(record->header);
+  add(RecordKind::kGpuWork, GpuWorkRecord{.signature = signature,
+                                          .name = string(name),
+                                          .kind = kind,
+                                          .count = 1,
+                                          .time_ns = time_ns});
 }
 
 void TraceBuilder::group(uint32_t signature, const std::string& ranks) {
-  const uint32_t ranks_id = string(ranks);
-  auto* record = file_.reserve<GroupRecord>(RecordKind::kGroup);
-  record->signature = signature;
-  record->ranks = ranks_id;
-  TraceFile::commit(record->header);
+  add(RecordKind::kGroup, GroupRecord{.signature = signature, .ranks = string(ranks)});
 }
 
 uint32_t TraceBuilder::health_row(const std::string& name, uint32_t signature, uint8_t role,
                                   uint8_t dtype) {
-  const uint32_t name_id = string(name);
-  auto* record = file_.reserve<HealthRowRecord>(RecordKind::kHealthRow);
-  record->name = name_id;
-  record->signature = signature;
-  record->role = role;
-  record->dtype = dtype;
-  TraceFile::commit(record->header);
-  return record->id;
+  return add(
+      RecordKind::kHealthRow,
+      HealthRowRecord{.name = string(name), .signature = signature, .role = role, .dtype = dtype});
 }
 
 void TraceBuilder::health_sample(uint32_t step, const std::vector<trace::HealthPoint>& points) {
@@ -192,26 +159,21 @@ void TraceBuilder::health_sample(uint32_t step, const std::vector<trace::HealthP
 }
 
 void TraceBuilder::op_time(uint32_t signature, uint64_t begin_unix_ns, uint64_t time_ns) {
-  auto* record = file_.reserve<OpTimeRecord>(RecordKind::kOpTime);
-  record->signature = signature;
-  record->thread = 1;
-  record->step = 2;
-  record->begin_unix_ns = begin_unix_ns;
-  record->time_ns = time_ns;
-  TraceFile::commit(record->header);
+  add(RecordKind::kOpTime, OpTimeRecord{.signature = signature,
+                                        .thread = 1,
+                                        .step = 2,
+                                        .begin_unix_ns = begin_unix_ns,
+                                        .time_ns = time_ns});
 }
 
 void TraceBuilder::gpu_time(uint32_t signature, uint8_t kind, const std::string& name,
                             uint64_t begin_unix_ns) {
-  const uint32_t name_id = string(name);
-  auto* record = file_.reserve<GpuTimeRecord>(RecordKind::kGpuTime);
-  record->signature = signature;
-  record->name = name_id;
-  record->kind = kind;
-  record->stream = 7;
-  record->begin_unix_ns = begin_unix_ns;
-  record->time_ns = 20;
-  TraceFile::commit(record->header);
+  add(RecordKind::kGpuTime, GpuTimeRecord{.signature = signature,
+                                          .name = string(name),
+                                          .kind = kind,
+                                          .stream = 7,
+                                          .begin_unix_ns = begin_unix_ns,
+                                          .time_ns = 20});
 }
 
 std::string sample_trace() {

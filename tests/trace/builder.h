@@ -78,6 +78,10 @@ class TraceBuilder {
  private:
   trace::OperandRecord operand(const OperandSpec& spec);
 
+  // As reserve() leaves it but for what the record has. Its id, where it has one.
+  template <typename Record>
+  uint32_t add(trace::RecordKind kind, Record record);
+
   trace::TraceFile& file_;
   trace::SignatureRecord* last_ = nullptr;
 };
