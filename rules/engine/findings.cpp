@@ -294,8 +294,9 @@ void Findings::say_provenance(Finding& finding) const {
   const std::string became = fmt::format("; {} became {} at {}", parameter->parameter,
                                          provenance.dtypes.to_string(), line);
   for (Cure& cure : finding.cures) {
-    const bool says_where = cure.where.known() && cure.kind != CureKind::kMasterWeights;
-    if (!says_where && cure.text.find(line) == std::string::npos) cure.text += became;
+    const bool says_where = cure.where.known() && (cure.kind != CureKind::kMasterWeights ||
+                                                   cure.where == known.site.line);
+    if (!says_where) cure.text += became;
   }
   if (!finding.cures.empty()) {
     finding.fix = finding.cures.front().text;
