@@ -28,34 +28,21 @@ struct NormCase : NormNumbers {
   double eps = 1e-5;
 };
 
-struct RmsKernel {
-  static constexpr bool kCentered = false, kGroups = false, kSilu = false, kChannelsLast = false;
+template <bool kWithMean>
+struct RowKernel {
+  static constexpr bool kCentered = kWithMean, kGroups = false, kSilu = false;
+  static constexpr bool kChannelsLast = false;
   using Forward = LayerNorm;
   using Backward = LayerNormBackward;
   static Forward forward(NormCase& c) {
-    return c.rms_norm(c.shape.samples, c.shape.channels, c.eps);
+    const Shape& s = c.shape;
+    return kWithMean ? c.layer_norm(s.samples, s.channels, c.eps)
+                     : c.rms_norm(s.samples, s.channels, c.eps);
   }
   static Backward backward(NormCase& c) {
-    return c.rms_norm_backward(c.shape.samples, c.shape.channels);
-  }
-  static auto forward_variants() { return layer_norm_variants(); }
-  static auto backward_variants() { return layer_norm_backward_variants(); }
-  static void checked(const Forward& a) { layer_norm(a); }
-  static void checked(const Backward& a) { layer_norm_backward(a); }
-  static void reference(const Forward& a) { layer_norm_ref(a); }
-  static void reference(const Backward& a) { layer_norm_backward_ref(a); }
-  static void leave_out_weights(Forward& f, Backward& b) { f.gamma = b.gamma = {}; }
-};
-
-struct LayerKernel {
-  static constexpr bool kCentered = true, kGroups = false, kSilu = false, kChannelsLast = false;
-  using Forward = LayerNorm;
-  using Backward = LayerNormBackward;
-  static Forward forward(NormCase& c) {
-    return c.layer_norm(c.shape.samples, c.shape.channels, c.eps);
-  }
-  static Backward backward(NormCase& c) {
-    return c.layer_norm_backward(c.shape.samples, c.shape.channels);
+    const Shape& s = c.shape;
+    return kWithMean ? c.layer_norm_backward(s.samples, s.channels)
+                     : c.rms_norm_backward(s.samples, s.channels);
   }
   static auto forward_variants() { return layer_norm_variants(); }
   static auto backward_variants() { return layer_norm_backward_variants(); }
@@ -65,6 +52,8 @@ struct LayerKernel {
   static void reference(const Backward& a) { layer_norm_backward_ref(a); }
   static void leave_out_weights(Forward& f, Backward& b) { f.gamma = f.beta = b.gamma = {}; }
 };
+using RmsKernel = RowKernel<false>;
+using LayerKernel = RowKernel<true>;
 
 template <Layout kLayout, bool kWithSilu>
 struct AnyGroupKernel {
