@@ -173,13 +173,7 @@ class OutputStreams(tool.ToolTest):
         if pid == 0:
             os.chdir(self.work)
             os.execve(tool.DTYPECHECK, ["dtypecheck", "report", "run.trace"], {**self.environment, **environment})
-        text = b""
-        try:
-            while chunk := os.read(terminal, 65536):
-                text += chunk
-        except OSError:  # how Linux ends a terminal
-            pass
-        os.close(terminal)
+        text = self.read_to_end(terminal)
         os.waitpid(pid, 0)
         self.assertIn(b"addmm", text)
         return b"\x1b[" in text

@@ -60,12 +60,7 @@ class Signals(tool.ToolTest):
         text = os.read(terminal, 65536)
         self.assertIn(b"ready", text)
         os.write(terminal, b"\x03")
-        try:
-            while chunk := os.read(terminal, 65536):
-                text += chunk
-        except OSError:  # how Linux ends a terminal
-            pass
-        os.close(terminal)
+        text += self.read_to_end(terminal)
         _, status = os.waitpid(pid, 0)
         self.assertIn(b"{'SIGINT': 1}", text)
         self.assertEqual(os.waitstatus_to_exitcode(status), 9)

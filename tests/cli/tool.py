@@ -128,6 +128,18 @@ class ToolTest(unittest.TestCase):
         except OSError as error:
             self.skipTest(f"no pseudo-terminal here: {error}")
 
+    @staticmethod
+    def read_to_end(terminal):
+        """All that is written to the terminal, which is closed."""
+        text = b""
+        try:
+            while chunk := os.read(terminal, 65536):
+                text += chunk
+        except OSError:  # how Linux ends a terminal
+            pass
+        os.close(terminal)
+        return text
+
     def assert_one_line(self, result, *parts, status=2):
         """The tool gave up with one line on stderr that holds all of `parts`, and wrote nothing else."""
         self.assertEqual(result.status, status, result.err)
