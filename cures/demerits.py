@@ -4,10 +4,8 @@ Standard library only, Python 3.8 or later."""
 import ast
 import functools
 
-from syntax import CAST_METHODS, DTYPES, VIEWS, blocks, dotted, is_cast, is_loaded, last_part, method_of, modules_imported, names_bound, torch_name
-
-
-LOW = {"float16", "half", "bfloat16"}
+from syntax import (CAST_METHODS, DTYPES, LOW, VIEWS, blocks, casts_low, dotted, is_cast, is_loaded, last_part, method_of, modules_imported,
+                    names_bound, torch_name)
 
 
 def receivers(call):
@@ -41,7 +39,7 @@ def cast_by(statement):
 
 def raised_again(tree):
     """Loops that raise the parameters of a model which a line of the file lowers as it makes it: model = Net().half()."""
-    lowered = {dotted(n.targets[0]) for n in ast.walk(tree) if isinstance(n, ast.Assign) and method_of(n.value) in ("half", "bfloat16")}
+    lowered = {dotted(n.targets[0]) for n in ast.walk(tree) if isinstance(n, ast.Assign) and casts_low(n.value)}
     return sum(isinstance(n, ast.For) and method_of(n.iter) == "parameters" and dotted(n.iter.func.value) in lowered and
                any(method_of(c) == "float" for c in ast.walk(n)) for n in ast.walk(tree))
 
@@ -66,8 +64,9 @@ def low(source, tree):
     another dtype. What autocast is told makes none."""
     def counted(whole, left_out=()):
         functions = [n for n in ast.walk(whole) if isinstance(n, (ast.FunctionDef, ast.AsyncFunctionDef))]
-        counts = [literals(source, function, LOW, left_out) for function in functions]
-        return [*counts, literals(source, whole, LOW, left_out) - sum(counts)]
+        counts = [literals(source, function, names, left_out) for function in functions]
+        return [*counts, literals(source, whole, names, left_out) - sum(counts)]
+    names = {name for name, dtype in DTYPES.items() if dtype in LOW}
     regions = {inner for node in ast.walk(source.tree) if isinstance(node, ast.Call) and last_part(node.func) == "autocast"
                for inner in ast.walk(node)}
     made = counted(source.tree, regions)  # no change makes a function

@@ -7,6 +7,7 @@ from source import Unplaced
 DTYPES = {}  # torch's name, its second one too: torch's name; learn() adds them, and
 CAST_METHODS, METHOD_OF = {}, {}  # "half": torch's name; and the other way round
 CASTS = {"to", "type", "type_as"}  # and those methods
+LOW = {"float16", "bfloat16"}
 DTYPE_KEYWORDS = {"dtype", "torch_dtype", "weight_dtype", "param_dtype"}
 # What is no op of its own, and the ops.
 FACTORIES = {"tensor", "as_tensor", "new_tensor", "hann_window", "hamming_window", "kaiser_window", "blackman_window"}
@@ -91,6 +92,11 @@ def is_cast(node):
     given = [*node.args, *(keyword.value for keyword in node.keywords)]
     return node.func.attr in CAST_METHODS or any(
         dotted(a).endswith("dtype") or dotted(a).rpartition(".")[2] in DTYPES for a in given)
+
+
+def casts_low(node):
+    """x.half(), x.bfloat16()"""
+    return CAST_METHODS.get(method_of(node)) in LOW
 
 
 def only(places, what):

@@ -7,7 +7,7 @@ import re
 from modules import module_call
 from operands import operand_nodes
 from statement import Site
-from syntax import (DTYPES, DTYPE_KEYWORDS, FACTORIES, FUNCTIONS, binds, calls_in, dotted, import_of_torch, index_of, is_cast, is_name,
+from syntax import (DTYPES, DTYPE_KEYWORDS, FACTORIES, FUNCTIONS, LOW, binds, calls_in, dotted, import_of_torch, index_of, is_cast, is_name,
                     last_part, method_of, numpy_name, shown_by, torch_name)
 
 # Layers that have a weight in the dtype of all their parameters.
@@ -76,7 +76,7 @@ def own_parameters(site):
     """"self.fc.weight.dtype", or that of the first parameter, in a method of a module whose parameters all have the wanted dtype, as far
     as they ran: of the layer that the function calls next. A dtype of 16 bits alone: Float may be meant whatever the weights are."""
     owner, parts = site.class_around(), site.cure["module"].split(".")
-    if owner is None or site.cure["dtype"] not in ("float16", "bfloat16"):
+    if owner is None or site.cure["dtype"] not in LOW:
         return []
     made = {dotted(t)[5:] for n in ast.walk(owner) if isinstance(n, ast.Assign) for t in n.targets if dotted(t).startswith("self.")}
     parameters = site.tables.get("parameters", {}).get(parts[0], {})
@@ -101,7 +101,7 @@ def own_parameters(site):
 def read_elsewhere(site):
     """"module.weight.dtype", which another function of the file reads of its own argument of that name."""
     own = {n.arg for n in ast.walk(site.scope_of(site.statement)) if isinstance(n, ast.arg)}
-    if site.cure["dtype"] not in ("float16", "bfloat16"):
+    if site.cure["dtype"] not in LOW:
         return []
     return [dotted(n) for n in ast.walk(site.source.tree) if isinstance(n, ast.Attribute) and n.attr == "dtype" and
             isinstance(n.value, ast.Attribute) and dotted(n).split(".")[0] in own - {"self"}]
@@ -205,7 +205,7 @@ def shaped_by(site, made):
 
 def computed_of(site, made):
     """"k.dtype" of f(k).half(): the one variable that a line which casts to 16 bits computes of had the dtype before, perhaps."""
-    if site.cure["dtype"] not in ("float16", "bfloat16") or not is_cast(made) or any(dtypes_named(site, made)):
+    if site.cure["dtype"] not in LOW or not is_cast(made) or any(dtypes_named(site, made)):
         return []
     given = {n.id for call in calls_in(ast.walk(made.func.value)) for a in call.args for n in ast.walk(a) if isinstance(n, ast.Name)}
     return [f"{name}.dtype" for name in given] if len(given) == 1 else []

@@ -30,15 +30,15 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from casts import (asked_instead, asks_for_dtype, cast_edits, cast_text, cast_ways, chain_of, in_kind_of, is_state, suffixed,  # noqa: E402
                    text_of_cast_back, with_keyword)
 from cpp_source import CppFile  # noqa: E402
-from demerits import LOW, demerits, receivers  # noqa: E402
+from demerits import demerits, receivers  # noqa: E402
 from modules import compiled_argument, dtype_of_value, may_be_list, module_argument, module_call, module_inputs  # noqa: E402
 from operands import operand_nodes, signed  # noqa: E402
 from source import Notebook, Source, Unplaced, change_between, edit_of, read  # noqa: E402
 from statement import Site  # noqa: E402
-from syntax import (CASTS, CAST_METHODS, DTYPES, DTYPE_KEYWORDS, FACTORIES, FUNCTIONS, SIGNS, binder_of, blocks, calls_in,  # noqa: E402
-                    dotted, head_nodes, import_of_torch, index_of, is_cast, is_compound, is_loaded, is_name, last_part, learn, method_of,
-                    may_be_tensor, names_bound, new_import, new_statement, numpy_name, only, require_own_lines, shown_by,
-                    torch_name, without_methods)
+from syntax import (CASTS, CAST_METHODS, DTYPES, DTYPE_KEYWORDS, FACTORIES, FUNCTIONS, LOW, SIGNS, binder_of, blocks,  # noqa: E402
+                    calls_in, casts_low, dotted, head_nodes, import_of_torch, index_of, is_cast, is_compound, is_loaded, is_name,
+                    last_part, learn, may_be_tensor, method_of, names_bound, new_import, new_statement, numpy_name, only,
+                    require_own_lines, shown_by, torch_name, without_methods)
 from wanted_dtype import dtype_names, dtype_texts, dtypes_named, names_of_dtype  # noqa: E402
 
 
@@ -96,7 +96,7 @@ def cast_earlier(site, nodes):
         return (call, method_of(call)) if method_of(call) and call.func.value is node else (None, "")
     call, op = called_on(nodes[0])
     cast, method = called_on(call)
-    if len(nodes) > 1 or op not in ("sum", "cumsum") or CAST_METHODS.get(method, "half") in LOW or cast.args:
+    if len(nodes) > 1 or op not in ("sum", "cumsum") or method not in CAST_METHODS or casts_low(cast) or cast.args:
         return []
     return [[site.source.removed_behind(call, cast), site.source.behind(nodes[0], f".{cast.func.attr}()")]]
 
@@ -438,7 +438,7 @@ def made_plain(site, cast):
     """The cast, or its dtype, is left out: a model is made in Float. One that is loaded may not be."""
     made = [call for call in (cast, *receivers(cast)) if isinstance(call, ast.Call)][-1]
     is_class, asked = last_part(made.func)[:1].isupper(), dtypes_named(site, cast)
-    if last_part(cast.func) in ("half", "bfloat16") or (is_class and len(asked) == 1 and cast.args == asked and not cast.keywords):
+    if casts_low(cast) or (is_class and len(asked) == 1 and cast.args == asked and not cast.keywords):
         return [site.source.removed_behind(cast.func.value, cast)]
     if is_class and len(asked) == 1 and cast.args[1:] == asked:
         return [site.source.removed_behind(cast.args[0], asked[0])]
@@ -1150,7 +1150,7 @@ def own_masters(site):
     ran = any(site.source.results_at(n.value) for casts in found.values() for n in casts if isinstance(n, ast.Assign))
     if not found or ran:
         return []
-    names = [name for name, dtypes in dtype_names(site).items() if "float32" in dtypes and dtypes & {"float16", "bfloat16"}]
+    names = [name for name, dtypes in dtype_names(site).items() if "float32" in dtypes and dtypes & LOW]
     torch = torch_name(site.source)
     bound = [n.lineno for n in ast.walk(site.source.tree) if isinstance(n, ast.Assign) and names
              and dotted(n.targets[0]) == names[0]]
@@ -1247,7 +1247,7 @@ def in_float(site):
     rows = site.tables["precisions"]
     mixed = {family: word for word, dtype, use, families in rows if (dtype, use) == ("BFloat16", "compute") for family in families.split(",")}
     words = {word: mixed[families] for word, _, use, families in rows if use == "weights" and families in mixed}
-    return {**words, **{name: "float32" for name, dtype in DTYPES.items() if dtype in ("float16", "bfloat16")}}
+    return {**words, **{name: "float32" for name, dtype in DTYPES.items() if dtype in LOW}}
 
 
 def ask_otherwise(site):
@@ -1258,7 +1258,7 @@ def ask_otherwise(site):
             edits.append(site.source.replaced(node, repr(instead[node.value]).replace("'", '"')))
         elif isinstance(node, ast.Attribute) and node.attr in instead and dotted(node).startswith(f"{torch_name(site.source)}."):
             edits.append(site.source.replaced(node, f"{dotted(node.value)}.float32"))
-        elif method_of(node) in ("half", "bfloat16") and not node.args:
+        elif casts_low(node) and not node.args:
             edits.append(site.source.replaced(node, f"{site.source.text(node.func.value)}.float()"))
         elif isinstance(node, ast.keyword) and node.arg == "autocast_adapter_dtype":
             edits.append(site.source.replaced(node.value, "True"))
