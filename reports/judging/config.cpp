@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <filesystem>
 
-// toml++ assumes of "[[&" what only its next check finds: an assert that fails, or undefined
+// toml++ 3.3 assumes of "[[&" what only its next check finds: an assert that fails, or undefined
 // behaviour where NDEBUG is set. Without both it reports the error.
 #pragma push_macro("NDEBUG")
 #undef NDEBUG
