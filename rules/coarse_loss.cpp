@@ -7,6 +7,7 @@
 
 #include <cmath>
 
+#include "core/follow_links.h"
 #include "rules/cures/mix_cures.h"
 #include "rules/engine/formatting.h"
 #include "rules/engine/rounding.h"
@@ -19,6 +20,24 @@ namespace {
 // From this number to the next one up.
 double gap_at(double value, int digits) {
   return std::ldexp(1.0, std::ilogb(std::fabs(value)) - digits + 1);
+}
+
+// What sums the numbers up, behind signs and factors; nullptr for a sum of several losses, of which
+// a cast of one leaves the others as coarse.
+const OpCall* summed_by(const RunIndex& index, const OpCall& loss) {
+  const OpCall* summed = nullptr;
+  follow_links(&loss, [&](const OpCall& at) -> const OpCall* {
+    if (index.has(at, ops::kLoss | ops::kReduces)) {
+      summed = &at;
+      return nullptr;
+    }
+    std::vector<const Operand*> low;
+    for (const Operand& operand : at.operands)
+      if (operand.dtypes.within(kLowPrecision) && !operand.is_wrapped_number)
+        low.push_back(&operand);
+    return low.size() == 1 ? index.run().call(low.front()->origin) : nullptr;
+  });
+  return summed;
 }
 
 void check(const OpCall& call, const RunIndex& index, Findings& out) {
@@ -41,6 +60,7 @@ void check(const OpCall& call, const RunIndex& index, Findings& out) {
                    name, call.inexact->from * -100);
   out.add(made == nullptr ? call : *made, message, [&] {
     const bool is_bf16 = *dtype == Dtype::kBFloat16;
+    const OpCall* summed = made == nullptr ? nullptr : summed_by(index, *made);
     const int digits = is_bf16 ? kBFloat16Format.digits : kHalfFormat.digits;
     return Details{
         .why = fmt::format("{} has {} bits: the next number after {:.4g} is {:.4g}, and a "
@@ -49,7 +69,8 @@ void check(const OpCall& call, const RunIndex& index, Findings& out) {
         .fix =
             "compute the loss in Float: cast what goes into it, "
             "cross_entropy(logits.float(), …)",
-        .cures = made == nullptr ? std::vector<Cure>() : loss_cures(index, out.options(), *made),
+        .cures =
+            summed == nullptr ? std::vector<Cure>() : loss_cures(index, out.options(), *summed),
         .severity = stands ? Severity::kWarning : Severity::kNote};
   });
   if (made != nullptr) out.relate(made->id, call);
@@ -73,9 +94,16 @@ op aten::ones_like self=BFloat16[]<#1^ -> BFloat16[] inexact 0.6 6 at train.py:2
 op aten::nll_loss_forward self=BFloat16[8,400]^ target=Long[8] -> BFloat16[]^ at train.py:25 phase forward step 1-40 count 40
 op aten::ones_like self=BFloat16[]<#3^ -> BFloat16[] inexact -0.7 6 at train.py:26 phase backward step 1-40 count 40
 # EXPECT train.py:25: note: the loss is BFloat16, and moved by one number of it at most in 70 % of the steps [coarse-loss]
+# Two losses, of which a cast of one leaves the other as coarse.
+op aten::mean self=BFloat16[8]^ -> BFloat16[]^ at pair.py:20 phase forward step 1-40 count 40
+op aten::mean self=BFloat16[8]^ -> BFloat16[]^ at pair.py:21 phase forward step 1-40 count 40
+op aten::add self=BFloat16[]<#5^ other=BFloat16[]<#6^ -> BFloat16[]^ at pair.py:22 phase forward step 1-40 count 40
+op aten::ones_like self=BFloat16[]<#7^ -> BFloat16[] inexact 0.6 6 at pair.py:23 phase backward step 1-40 count 40
+# EXPECT pair.py:22: warning: the loss is BFloat16, and the number of the step before in 60 % of the steps [coarse-loss]
+# EXPECT-FIX compute the loss in Float
 # A loss that moves by more is not noted.
 op aten::nll_loss_forward self=BFloat16[8,400]^ target=Long[8] -> BFloat16[]^ at train.py:30 phase forward step 1-40 count 40
-op aten::ones_like self=BFloat16[]<#5^ -> BFloat16[] at train.py:31 phase backward step 1-40 count 40
+op aten::ones_like self=BFloat16[]<#9^ -> BFloat16[] at train.py:31 phase backward step 1-40 count 40
 )"},
     .check = check,
     .loses_steps = true,

@@ -376,8 +376,8 @@ std::vector<Cure> kept_floating(const CureProposer& propose, const OpCall& cast)
   if (!is_users_own(cast.site)) return {};
   std::vector<Cure> cures;
   if (!is_in_cpp(cast))
-    cures.push_back(propose.rewrite(cast, Dtype::kFloat, "no dtype",
-                                    "leave the dtype out of the cast to integers"));
+    cures.push_back(
+        propose.rewrite(cast, Dtype::kFloat, "no dtype", "leave out the cast to integers"));
   add(cures, propose.cast_result(cast, Dtype::kFloat));
   return cures;
 }

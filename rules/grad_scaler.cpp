@@ -1,7 +1,7 @@
 // Finds: training whose gradients autocast, or Half weights with Float copies, compute in Half
 // while nothing scales the loss; a loss that is the mean of many numbers in Half; gradients that
-// are clipped while they are scaled; a GradScaler that leaves out every step, or is there where
-// only BFloat16 is computed.
+// are clipped while they are scaled, or stepped on; a GradScaler that leaves out every step, or is
+// there where only BFloat16 is computed.
 // Misses: a loss whose backward pass begins with a gradient of the program's own. Silent where the
 // loss is multiplied by a number before backward(), which is a loss scale of one's own, and where
 // the trace has lost calls.
@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <set>
 
 #include "rules/cures/cures.h"
@@ -32,10 +33,12 @@ struct ScaledTraining {
   const OpCall* averaged = nullptr;     // a loss that is a mean in Half, of many numbers …
   double averaged_count = 0;            // … and of how many
   uint64_t updates = 0;                 // of the scale: one a step, whether it was made or left out
-  bool has_scaler = false, scales_by_hand = false;
+  const OpCall* scaled = nullptr;       // a loss that a GradScaler multiplied …
+  double scale = 0;                     // … by this
+  const OpCall* step = nullptr;         // the first of a trained parameter
+  bool has_scaler = false, scales_by_hand = false, divides_by_hand = false;
   bool has_half = false, has_bfloat16 = false;  // autocast opened for it
   bool has_half_weights = false;                // which have gradients
-  bool steps_any = false;                       // a trained parameter
   bool steps_float = false;                     // a trained Float parameter
   bool steps_half = false;                      // of which fp16-trainable speaks
 };
@@ -68,6 +71,30 @@ bool write_the_same(const RunIndex& index, const OpCall& a, const OpCall& b) {
   return std::any_of(b.operands.begin(), b.operands.end(), [&](const Operand& operand) {
     return operand.is_written && made.contains(operand.origin);
   });
+}
+
+// A GradScaler makes its scale where it first scales a loss, and a counter in Int beside it.
+std::optional<double> scale_of_scaler(const RunIndex& index, const OpCall* loss) {
+  if (loss == nullptr || loss->short_op() != "mul" || loss->operands.size() < 2) return {};
+  const OpCall* scale = index.run().call(loss->operands[1].origin);
+  const ScalarArgument* value = scale == nullptr ? nullptr : scale->scalar("fill_value");
+  if (value == nullptr || value->value <= 1) return {};
+  const auto& calls = index.run().calls;
+  const bool has_counter = std::any_of(calls.begin(), calls.end(), [&](const OpCall& other) {
+    return other.process == scale->process && other.op == scale->op &&
+           other.site.line == scale->site.line && other.result_dtype() == Dtype::kInt;
+  });
+  return has_counter ? std::optional(value->value) : std::nullopt;
+}
+
+// p.grad.div_(scale): what no clipping does is an unscaling of the program's own.
+bool divides_gradient(const RunIndex& index, const OpCall& call) {
+  const ops::OpName name = ops::parse_op_name(call.op);
+  if (!name.in_place || (name.base != "div" && name.base != "mul") || call.operands.empty() ||
+      is_clip(index, call))
+    return false;
+  const OpCall* made = index.run().call(call.operands.front().origin);
+  return made != nullptr && made->site.phase == Phase::kBackward;
 }
 
 // mean() hands 1 / count to each number; below 2^-14 Half has lost digits.
@@ -109,6 +136,8 @@ void collect(const RunIndex& index, const OpCall& call, ScaledTraining& training
       training.averaged_count = count;
     }
     training.scales_by_hand |= made == nullptr || is_scaled_loss(*made);
+    if (const auto scale = scale_of_scaler(index, made))
+      training.scaled = made, training.scale = *scale;
   }
   if (training.clips.size() < kMostKept && is_clip(index, call)) training.clips.push_back(&call);
   for (const AutocastState::Region& region : call.autocast.enabled) {
@@ -124,7 +153,9 @@ void collect(const RunIndex& index, const OpCall& call, ScaledTraining& training
       std::any_of(call.operands.begin(), call.operands.end(), is_trained_half);
   training.steps_float |= index.stepped_parameter(call, Dtype::kFloat) != nullptr;
   training.steps_half |= index.stepped_parameter(call, Dtype::kHalf) != nullptr;
-  training.steps_any |= index.stepped_parameter(call, kFloating) != nullptr;
+  if (training.step == nullptr && index.stepped_parameter(call, kFloating) != nullptr)
+    training.step = &call;
+  training.divides_by_hand |= divides_gradient(index, call);
 }
 
 void report_missing(const RunIndex& index, const ScaledTraining& training, Findings& out) {
@@ -174,6 +205,17 @@ void report_clips(const RunIndex& index, const ScaledTraining& training, Finding
     if (divides != all.end() && clip->id < (*divides)->id)
       report_clipped(index, *clip, **divides, out);
   }
+}
+
+void report_never_unscaled(const ScaledTraining& training, Findings& out) {
+  out.add(*training.step, "the optimizer steps on gradients that are still scaled", [&] {
+    return Details{
+        .why = fmt::format("a GradScaler multiplies the loss by {:.0f}{}, and nothing divides the "
+                           "gradients by that: scaler.step(optimizer) does, and leaves out steps "
+                           "whose gradients are infinite",
+                           training.scale, at_place(training.scaled->site)),
+        .fix = "scaler.step(optimizer) and scaler.update() in place of optimizer.step()"};
+  });
 }
 
 void report_needless(const ScaledTraining& training, Findings& out) {
@@ -229,8 +271,11 @@ void check_run(const RunIndex& index, Findings& out) {
       report_missing(index, training, out);
     if (training.averaged != nullptr)
       report_averaged(index, *training.averaged, training.averaged_count, out);
+    if (training.scaled != nullptr && !training.has_scaler && training.step != nullptr &&
+        !training.divides_by_hand)
+      report_never_unscaled(training, out);
     if (training.unscales.empty()) continue;
-    if (training.updates >= kManySteps && !training.steps_any) report_left_out(training, out);
+    if (training.updates >= kManySteps && training.step == nullptr) report_left_out(training, out);
     report_clips(index, training, out);
     if (training.has_bfloat16 && !training.has_half && training.gradient == nullptr)
       report_needless(training, out);
