@@ -213,7 +213,10 @@ def made_by(site):
 def made_alike(site, node):
     """All of a dictionary, list or tuple that the same function made in the same dtype, where the run has all of them."""
     holder = site.source.parents.get(node)
-    items = holder.values if isinstance(holder, ast.Dict) else getattr(holder, "elts", [node])
+    call = site.source.parents.get(holder)  # dict(a=…, b=…)
+    is_dict = isinstance(holder, ast.keyword) and dotted(call.func) == "dict"
+    items = (holder.values if isinstance(holder, ast.Dict) else [keyword.value for keyword in call.keywords] if is_dict else
+             getattr(holder, "elts", [node]))
     alike = [n for n in items if isinstance(n, ast.Call) and dotted(n.func) == dotted(node.func)]
     # The batch that was refused had them all in one dtype; another had some that needed no cast, or another dtype.
     wanted = {site.cure["from"], site.cure["dtype"], ""}

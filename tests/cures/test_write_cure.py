@@ -329,6 +329,18 @@ pred = unet(noisy,
         module["results"] = module["results"][1:2]  # integers alone
         self.refuse("which arguments", text, 10, "cast module input", **module)
 
+    def test_both_moments_that_a_dict_holds(self):
+        made = "torch.zeros_like(p, dtype=torch.bfloat16)"
+        text = f"import torch\nstate = dict(step=0, exp_avg={made},\n             exp_avg_sq={made})\n"
+        places = [[2, 30, 2, 30 + len(made)], [3, 25, 3, 25 + len(made)]]
+        results = [[*place, "bfloat16"] for place in places]
+        cure = dict(op="zeros_like", operand="", dtype="float32", before="bfloat16", extent=[30, 2, 30 + len(made)])
+        first, second = self.ways(text, 2, "cast result", results=results, **cure)[:2]
+        self.assertEqual(first, text.replace("bfloat16", "float32"))
+        self.assertEqual(second, text.replace("bfloat16", "float32", 1))
+        one = self.ways(text, 2, "cast result", results=results[:1], **cure)[0]  # of the other nothing is known
+        self.assertEqual(one, second)
+
     def test_an_argument_that_may_be_a_list(self):
         text = "import torch\nsamples, middle = control(x)\ny = net(x, residuals=samples, last=middle)\n"
         more = dict(op="conv2d", operand="input", arguments=["input", "weight"], dtype="bfloat16", module="net.up", module_class="Conv2d",
