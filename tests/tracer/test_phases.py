@@ -51,6 +51,11 @@ class Phases(TracedTest):
         self.assertEqual(step, (1, 3))
         self.assertEqual(self.process["steps"], 3)
 
+    def test_gradients_that_the_engine_adds_up(self):
+        self.trace("added")
+        self.assertEqual(self.phases("added up", op="aten::slice_backward"), {"backward"})
+        self.assertEqual(self.phases("added up", op="aten::add_"), {"backward"})
+
     def test_accumulation_and_two_optimizers(self):
         self.trace("two")
         self.assertEqual(self.phases("first of two") | self.phases("second of two"), {"optimizer"})

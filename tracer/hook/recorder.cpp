@@ -151,9 +151,9 @@ inline bool in_python_of_node(const Frame* parent) {
 // Between two autograd nodes the engine adds up and casts gradients; no Python ran since the last
 // of them.
 inline bool is_of_engine(ThreadState* state, const Frame* parent) {
-  if (parent || state->site_after_node == 0) return false;
+  if (parent || !state->is_after_node) return false;
   if (python::top() == state->top_after_node) return true;
-  state->site_after_node = 0;
+  state->is_after_node = false;
   return false;
 }
 
@@ -163,7 +163,8 @@ inline void place(ThreadState* state, const Frame* parent, Frame& frame,
                   const at::RecordFunction& fn, c10::ArrayRef<const c10::IValue> inputs,
                   Expected* expected) {
   if (is_of_engine(state, parent)) {
-    frame.site = state->site_after_node;
+    // Of some nodes nobody knows where their forward was.
+    frame.site = state->site_after_node ? state->site_after_node : site_here(state, expected);
     frame.phase = static_cast<uint8_t>(Phase::kBackward);
     return;
   }
@@ -371,6 +372,7 @@ void on_node_end(ThreadState* state, const at::RecordFunction& fn) {
   const Frame& node = state->frames[--state->depth];
   const uint32_t site = node.site;
   if (tracer.python && state->depth == 0) {
+    state->is_after_node = true;
     state->site_after_node = site;
     state->top_after_node = node.top;
   }

@@ -30,7 +30,7 @@ ThreadState* reuse_or_make() {
     state->optimizer_depth = state->data_depth = 0;
     state->muted_by = nullptr;
     state->region_depth = 0;
-    state->site_after_node = 0;
+    state->is_after_node = false;
     state->attempt = nullptr;
     return state;
   }

@@ -116,7 +116,8 @@ struct alignas(128) ThreadState {
   const void* asked_from = nullptr;  // LibTorch's last question, where no caller is known yet
   // Python: the autograd node that ended last. What the engine does now with its gradients, it does
   // for this node.
-  uint32_t site_after_node = 0;
+  uint32_t site_after_node = 0;  // where its forward was; 0: not known
+  bool is_after_node = false;    // an autograd node has ended, and no Python ran since
   Expectations expectations;
   std::atomic<SequenceRing*> sequences{nullptr};
   std::atomic<uint64_t> thread_id{0};  // RecordFunction::currentThreadId()
