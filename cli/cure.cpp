@@ -10,11 +10,13 @@
 #include <algorithm>
 #include <filesystem>
 #include <iostream>
+#include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
 
 #include "cli/command.h"
 #include "cli/exit_status.h"
+#include "core/launch.h"
 #include "cures/merit.h"
 #include "cures/proven_change.h"
 #include "platform/error.h"
@@ -114,11 +116,25 @@ class Session {
       require_consent(
           input_, fmt::format("{}: {}", description.folder, fmt::join(description.command, " ")),
           "Run this?", "give the command to run after --");
-      return {description.command, description.folder, description.under};
+      return {description.command, description.folder, description.under,
+              environment_of_precisions()};
     }
     throw InputError(fmt::format(
         "{}: the folder that the program ran in does not exist any more; give the command after --",
         description.folder));
+  }
+
+  // A variable that asked for a dtype is seldom set again in the shell that asks for a cure. What a
+  // launcher set for its children it sets again.
+  std::map<std::string, std::string> environment_of_precisions() const {
+    std::map<std::string, std::string> environment;
+    const auto started = ended_process_of(input_);
+    for (const Process& process : recorded_.run.processes) {
+      if (!started || process.pid != started->pid) continue;
+      for (const auto& [variable, value] : process.facts_of(FactKey::kEnv))
+        if (names_precision(variable)) environment.emplace(variable, value);
+    }
+    return environment;
   }
 
   // Of the same run with another command line; a trace file has none.

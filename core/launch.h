@@ -28,16 +28,20 @@ constexpr const char* kLaunchVariables[] = {
     "LOCAL_RANK",   "LOCAL_WORLD_SIZE",           "SLURM_JOB_ID",       "SLURM_LOCALID",
     "SLURM_NODEID", "OMPI_COMM_WORLD_LOCAL_RANK", "TORCHELASTIC_RUN_ID"};
 
-// Whether a trace keeps a variable: one of those, or one that names a precision, as
-// ACCELERATE_MIXED_PRECISION does: who asked for it may be there.
+// As ACCELERATE_MIXED_PRECISION does: who asked for a dtype may be there.
+inline bool names_precision(std::string_view variable) {
+  const bool is_ours = variable.substr(0, 11) == "DTYPECHECK_";
+  return !is_ours &&
+         (variable.find("PRECISION") != variable.npos || variable.find("DTYPE") != variable.npos);
+}
+
+// Whether a trace keeps a variable: one of those, or one that names a precision.
 inline bool is_kept(std::string_view variable) {
   for (const LauncherVariables& launcher : kLaunchers)
     if (variable == launcher.rank || (launcher.size && variable == launcher.size)) return true;
   for (const char* name : kLaunchVariables)
     if (variable == name) return true;
-  const bool is_ours = variable.substr(0, 11) == "DTYPECHECK_";
-  return !is_ours &&
-         (variable.find("PRECISION") != variable.npos || variable.find("DTYPE") != variable.npos);
+  return names_precision(variable);
 }
 
 }  // namespace dtypecheck

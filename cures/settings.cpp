@@ -50,6 +50,7 @@ std::vector<Setting> settings_of(const Program& program, const Run& run) {
     const size_t sign = variable.find('=');
     if (sign != variable.npos) environment[variable.substr(0, sign)] = variable.substr(sign + 1);
   }
+  for (const auto& [name, value] : program.environment) environment[name] = value;
   Json advice = Json::array();
   for (const rules::Framework* framework : rules::frameworks_of(run))
     for (const rules::FrameworkSetting& one : framework->settings)

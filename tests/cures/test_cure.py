@@ -96,6 +96,16 @@ out = net(batch.cos())
 print(torch.baddbmm(state[None], out[None], torch.ones(1, 4, 4)).sum().item())
 """
 # Asked for fp16, it makes a layer in Half and feeds it with Float; bf16 and no are right. No file has its lines.
+ASKED_IN_THE_ENVIRONMENT = """\
+import os
+import torch
+
+dtype = {"fp16": torch.float16, "no": torch.float32}[os.environ["TRAIN_PRECISION"]]
+weight = torch.ones(4, 4).to(dtype)
+x = torch.ones(2, 4)
+print((x @ weight).sum().item() * 1.5)
+"""
+
 CONFIGURED = """\
 import argparse
 import torch
@@ -545,6 +555,15 @@ class CureTest(unittest.TestCase):
         self.assertIn("no file changes", self.cure("--apply", "configured/run", status=2).stderr)
         self.record("configured", CONFIGURED)  # by the script's default
         self.assertIn(f"run it as: {PYTHON} train.py --precision bf16", self.cure("configured/run", status=0).stdout)
+
+    def test_the_variable_that_asked_for_a_dtype_is_set_again(self):
+        folder = self.folder / "asked"
+        folder.mkdir()
+        (folder / "train.py").write_text(ASKED_IN_THE_ENVIRONMENT)
+        self.run_tool("trace", "--no-report", "--out", "run", "--", PYTHON, "train.py", cwd=folder,
+                      env=self.environment | {"TRAIN_PRECISION": "fp16"})
+        found = json.loads(self.cure("--json", "asked/run", status=0).stdout)
+        self.assertEqual(found["verdict"], "proven", found)
 
     def test_a_setting_that_still_loses_steps_is_not_the_last(self):
         self.record("trained_low", TRAINED_LOW, "--dtype", "float16")
