@@ -375,6 +375,7 @@ std::vector<Candidate> Candidates::for_finding(const Node& node, const Finding& 
     one.overrides = overrides(*node.trial, *finding, *cure) || takes_back_raise(node.run(), *cure);
   }
   add_settings(node, all);
+  prefer_command_line(all);
   const bool is_lone = has_lone_trained_low_parameter(node, goal);
   const bool computes_low = low_share(node.run()).calls > 0;
   for (Candidate& candidate : all) {
@@ -444,6 +445,21 @@ int Candidates::rank_of(const Node& node, const Finding& goal, const Candidate& 
       std::any_of(settings_.begin(), settings_.end(),
                   [](const Setting& its) { return its.dtype == Dtype::kFloat; });
   return raises_parameters(cure) && has_float_setting ? kFloatModel : kEdit;
+}
+
+// What reports say first may be what a keyword asks for, and the command line asks for as well: who
+// types it there changes nothing for others.
+void Candidates::prefer_command_line(std::vector<Candidate>& all) const {
+  const auto said = std::find_if(all.begin(), all.end(), [](const Candidate& one) {
+    return one.rank < 0 && one.setting == nullptr &&
+           one.parts.front().second->kind == CureKind::kSetting;
+  });
+  if (said == all.end()) return;
+  const Dtype dtype = said->parts.front().second->dtype;
+  const auto typed = std::find_if(all.begin(), all.end(), [&](const Candidate& one) {
+    return one.setting != nullptr && one.setting->dtype == dtype && !one.setting->prompt.empty();
+  });
+  if (typed != all.end()) std::swap(typed->rank, said->rank);
 }
 
 void Candidates::add_settings(const Node& node, std::vector<Candidate>& all) const {

@@ -48,6 +48,7 @@ class Candidates {
   bool is_harmful(const Run& run, const Cure& cure) const;
   bool trains_in_float() const;
   void add_settings(const Node& node, std::vector<Candidate>& all) const;
+  void prefer_command_line(std::vector<Candidate>& all) const;
   std::string shown_first(const Node& node, const Finding& goal) const;
 
   const Run& recorded_run_;

@@ -106,6 +106,21 @@ x = torch.ones(2, 4)
 print((x @ weight).sum().item() * 1.5)
 """
 
+# accelerate opens no autocast for fp16 on a CPU: a keyword or the command line may ask for bf16.
+ACCELERATED = """\
+import argparse
+import torch
+from accelerate import Accelerator
+torch.manual_seed(0)
+parser = argparse.ArgumentParser()
+parser.add_argument("--mixed_precision", choices=["no", "fp16", "bf16"], default="no")
+args = parser.parse_args()
+accelerator = Accelerator(cpu=True, mixed_precision=args.mixed_precision)
+net = accelerator.prepare(torch.nn.Linear(4, 4))
+dtype = {"fp16": torch.float16, "bf16": torch.bfloat16}.get(accelerator.mixed_precision, torch.float32)
+print(net(torch.ones(2, 4, dtype=dtype)).float().sum().item())
+"""
+
 CONFIGURED = """\
 import argparse
 import torch
@@ -555,6 +570,11 @@ class CureTest(unittest.TestCase):
         self.assertIn("no file changes", self.cure("--apply", "configured/run", status=2).stderr)
         self.record("configured", CONFIGURED)  # by the script's default
         self.assertIn(f"run it as: {PYTHON} train.py --precision bf16", self.cure("configured/run", status=0).stdout)
+
+    def test_the_command_line_before_a_keyword_that_overrides_it(self):
+        self.record("accelerated", ACCELERATED, "--mixed_precision", "fp16")
+        found = json.loads(self.cure("--json", "accelerated/run", status=0).stdout)
+        self.assertEqual((found["verdict"], found["command"], found["patch"]), ("proven", f"{PYTHON} train.py --mixed_precision bf16", ""), found)
 
     def test_the_variable_that_asked_for_a_dtype_is_set_again(self):
         folder = self.folder / "asked"
