@@ -879,6 +879,8 @@ const Rule refused_dtype = {
             .example = R"(
 op aten::linear input=Long[2,4] weight=Float[4,4] bias=Float[4] raised "mat1 and mat2 must have the same dtype, but got Long and Float" at train.py:40 phase forward
 # EXPECT train.py:40: error: Long input meets a Float weight [refused-dtype]
+# Nor a number of NumPy's where a tensor is wanted.
+op python::binary_cross_entropy_with_logits input=Float[2,3] target=Float[2,3] raised "argument 'pos_weight' (position 4) must be Tensor, not numpy.float64" at train.py:39 phase forward
 # Sizes are none of its business, whatever dtypes the sentence names.
 op aten::linear input=Float[2,3] weight=Float[4,4] bias=Float[4] raised "mat1 and mat2 shapes cannot be multiplied" at train.py:41 phase forward
 )"},

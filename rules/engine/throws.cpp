@@ -32,7 +32,7 @@ constexpr std::string_view kOtherReasons =
     "normalized_shape|view size is not compatible|Calculated padded input size|"
     "Kernel size can't be greater|Expected more than 1 value per channel|CUDA error|"
     "device-side assert|Could not run '|probability tensor contains|number of sizes provided|"
-    "undefined symbol|compute capability";
+    "undefined symbol|compute capability|must be Tensor, not ";
 
 // Python's own errors about names and files, though a name may be "dtype".
 constexpr std::string_view kOtherTypes =
