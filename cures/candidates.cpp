@@ -227,16 +227,31 @@ bool is_needed(const Run& run, const OpCall& origin, const Finding& goal, Dtype 
   });
 }
 
+// What many refusals have in common, as that autocast never opened, is of no one call: the refusal
+// that has the same change.
+const Finding& refusal_of(const Trial& trial, const Finding& goal, const Cure& cure) {
+  if (goal.call != kNoOpCall) return goal;
+  const auto has_it = [&](const Finding& finding) {
+    return finding.call != kNoOpCall &&
+           std::any_of(finding.cures.begin(), finding.cures.end(),
+                       [&](const Cure& its) { return its.text == cure.text; });
+  };
+  const auto found = std::find_if(trial.findings.begin(), trial.findings.end(), has_it);
+  return found == trial.findings.end() ? goal : *found;
+}
+
 // Where only the use is wrong, its own line is right if others need the dtype of the origin, and
 // else the line of the origin.
-void note_places(const Run& run, const Finding& goal, std::vector<Candidate>& all) {
+void note_places(const Trial& trial, const Finding& of, std::vector<Candidate>& all) {
+  const Run& run = trial.recorded.run;
   const auto is_result = [](const Candidate& one) {
     const CureKind kind = one.parts.front().second->kind;
     return kind == CureKind::kCastResult || kind == CureKind::kCastDrawn;
   };
-  if (!is_refusal(run, goal)) return;  // what reads rounded numbers takes others as well
   for (Candidate& one : all) {
     const Cure& cure = *one.parts.front().second;
+    const Finding& goal = refusal_of(trial, of, cure);
+    if (!is_refusal(run, goal)) continue;  // what reads rounded numbers takes others as well
     const OpCall* origin = origin_of(run, goal, cure);
     const bool is_several = cure.operand.find(',') != std::string::npos;  // of which no line is all
     if (origin == nullptr || is_several) continue;
@@ -369,7 +384,7 @@ std::vector<Candidate> Candidates::for_finding(const Node& node, const Finding& 
   auto ways =
       make_patches(lists, node.run(), node.trial->recorded.sources, node.program, node.patch);
   for (size_t i = 0; i < all.size(); ++i) all[i].ways = std::move(ways[i]);
-  note_places(node.run(), goal, all);
+  note_places(*node.trial, goal, all);
   for (Candidate& one : all) {
     const auto& [finding, cure] = one.parts.front();
     one.overrides = overrides(*node.trial, *finding, *cure) || takes_back_raise(node.run(), *cure);

@@ -316,7 +316,13 @@ std::vector<Cure> CureProposer::compute_in_float(const OpCall& call) const {
     std::vector<const Operand*> low;
     for (const Operand& operand : operands)
       if (is_low_data(operand)) low.push_back(&operand);
-    add(all, cast_operands(call, low, Dtype::kFloat));
+    const OpCall* lowered = nullptr;  // the matmul around it, which autocast would lower again
+    follow_links(&call, [&](const OpCall& at) {
+      if (at.autocast.region_for(at.device_type()) != nullptr) lowered = &at;
+      return index_.run().call(at.parent);
+    });
+    add(all,
+        lowered != nullptr ? leave_autocast(*lowered) : cast_operands(call, low, Dtype::kFloat));
   }
   if (is_here) all = raise_before(call, std::move(all));
   // Its weight is in 16 bits, and so would be what it gives.
