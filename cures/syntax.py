@@ -239,7 +239,7 @@ def without_methods(node, methods=None):
 
 
 def shown_by(node, source=None):
-    """x of x.t()[:, 0].view(-1), of x - self.mean, which has its dtype as a rule, and of x[ids] where an op of that is recorded."""
+    """x of x.t()[:, 0].view(-1), of x.T, of x - self.mean, which has its dtype as a rule, and of x[ids] where an op of that is recorded."""
     while True:
         if isinstance(node, ast.BinOp):
             node = node.left
@@ -248,6 +248,8 @@ def shown_by(node, source=None):
             node = node.value
         elif method_of(node) in VIEWS:
             node = node.func.value
+        elif isinstance(node, ast.Attribute) and node.attr in ("T", "mT", "H", "mH"):
+            node = node.value
         else:
             return node
 

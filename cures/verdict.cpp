@@ -244,9 +244,16 @@ const OpCall* promoted_again(const Run& before, const Finding& goal, const Run& 
 }
 
 bool has_further_cause(const Finding& goal, const Finding& left) {
-  return left.rule == rules::far_from_float.doc.id && !left.cures.empty() &&
-         std::none_of(goal.cures.begin(), goal.cures.end(),
-                      [&](const Cure& cure) { return cure.where == left.cures.front().where; });
+  const bool is_first = left.rule == rules::first_non_finite.doc.id;
+  if ((left.rule != rules::far_from_float.doc.id && !is_first) || left.cures.empty()) return false;
+  const SourceLine& where = left.cures.front().where;
+  return std::none_of(goal.cures.begin(), goal.cures.end(), [&](const Cure& cure) {
+    // The goal's own line may stand below the head of a region now.
+    const bool has_moved = is_first && cure.where.file == where.file &&
+                           cure.where.function == where.function &&
+                           cure.where.line + 1 == where.line;
+    return cure.where == where || has_moved;
+  });
 }
 
 std::map<std::string, DtypeSet> trained_parameters(const Run& run) {

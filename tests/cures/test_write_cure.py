@@ -329,6 +329,10 @@ pred = unet(noisy,
         module["results"] = module["results"][1:2]  # integers alone
         self.refuse("which arguments", text, 10, "cast module input", **module)
 
+    def test_a_name_inside_of_what_it_meets(self):
+        self.check("y = f(x) @ (a * e).T @ b", "y = f(x).to(a.dtype) @ (a * e).T @ b", op="mm", operand="self", arguments=["self", "mat2"],
+                   others=["mat2"], extent=[5, 2, 21])
+
     def test_both_moments_that_a_dict_holds(self):
         made = "torch.zeros_like(p, dtype=torch.bfloat16)"
         text = f"import torch\nstate = dict(step=0, exp_avg={made},\n             exp_avg_sq={made})\n"

@@ -89,6 +89,33 @@ TEST_CASE("A setting in other 16 bits that is refused at the same line gets nowh
   CHECK(reason(73, false) == Reason::kFurther);  // the first change: a cast of the other operand
 }
 
+TEST_CASE("An infinity that a later line gives is the next one to cure") {
+  const auto first_at = [](int line) {
+    Trial trial = ended({});
+    const SourceLine where = {.file = "model.py", .line = line, .function = "forward"};
+    trial.recorded.run.calls.front().site.line = where;
+    trial.findings = {{.rule = "first-non-finite",
+                       .severity = Severity::kWarning,
+                       .message = "aten::bmm gave the first infinity of the run",
+                       .cures = {{.where = where, .text = "compute it in Float"}},
+                       .call = 1}};
+    trial.findings.front().site.line = where;
+    return std::make_shared<Trial>(trial);
+  };
+  const Node node{.trial = first_at(252), .program = {}};
+  const auto reason = [&](int line) {
+    Node next{.trial = first_at(line), .program = {}};
+    next.patch.edits = {
+        {.file = "model.py", .line = 252, .column = 1, .new_text = "with autocast:\n"}};
+    return Judge([] { return Trial(); })
+        .judge(node, node.trial->findings.front(), next, /*is_setting=*/false)
+        .reason;
+  };
+  CHECK(reason(254) == Reason::kFurther);
+  CHECK(reason(253) == Reason::kStill);  // the same line, below the head of a region
+  CHECK(reason(252) == Reason::kStill);
+}
+
 TEST_CASE("Weights that stand still as they did in the repair run refute no change") {
   const auto trial = [](Dtype weight, bool is_measured) {
     Trial one = ended({});
