@@ -198,14 +198,6 @@ bool would_rather_read(const OpCall& call, const OpCall& origin, Dtype wanted) {
   return has_wanted;
 }
 
-// Its line makes tensors of several dtypes, as that of a helper for all of a batch.
-bool makes_several(const Run& run, const OpCall& origin) {
-  return std::any_of(run.calls.begin(), run.calls.end(), [&](const OpCall& call) {
-    return call.op == origin.op && call.site.line == origin.site.line && call.result_dtype() &&
-           call.result_dtype() != origin.result_dtype();
-  });
-}
-
 // Another line than the goal's reads it in the dtype that it has. zeros_like() takes whichever it
 // is, and Long holds all integers.
 bool is_needed(const Run& run, const OpCall& origin, const Finding& goal, Dtype wanted) {
@@ -213,7 +205,7 @@ bool is_needed(const Run& run, const OpCall& origin, const Finding& goal, Dtype 
       wanted == Dtype::kLong && kIntegral.contains(origin.result_dtype().value_or(Dtype::kFloat));
   if (are_integers) return false;
   if (was_lowered_for_others(run, origin, goal)) return true;
-  if (makes_several(run, origin)) return true;
+  if (rules::makes_several(run, origin)) return true;
   const auto on_the_way = on_the_way_to(run, goal);
   return std::any_of(run.calls.begin(), run.calls.end(), [&](const OpCall& call) {
     const auto reads = [&](const Operand& operand) { return operand.origin == origin.id; };

@@ -403,6 +403,13 @@ std::optional<Cure> CureProposer::cast_arrays(const OpCall& call,
   return cure;
 }
 
+bool makes_several(const Run& run, const OpCall& maker) {
+  return std::any_of(run.calls.begin(), run.calls.end(), [&](const OpCall& call) {
+    return call.op == maker.op && call.site.line == maker.site.line && call.result_dtype() &&
+           call.result_dtype() != maker.result_dtype();
+  });
+}
+
 std::vector<Dtype> drawn_with(const Run& run, const OpCall& reader, const Operand& operand) {
   constexpr uint64_t kMost = 8;
   const OpCall* origin = run.call(operand.origin);

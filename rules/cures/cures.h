@@ -158,6 +158,9 @@ std::vector<Dtype> drawn_with(const Run& run, const OpCall& call, const Operand&
 // A mask of the program's own, or the sum of several.
 bool is_of_mask(const RunIndex& index, const Operand& operand, int depth = 0);
 
+// The line makes tensors of several dtypes, as that of a helper for all of a batch.
+bool makes_several(const Run& run, const OpCall& maker);
+
 // A line of the package called an op of the process.
 bool has_package(const Run& run, uint32_t process, std::string_view name);
 

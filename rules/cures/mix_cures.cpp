@@ -185,12 +185,7 @@ static bool is_lowered_elsewhere(const RunIndex& index, const OpCall& maker, Dty
 // A helper that makes tensors of arrays in whatever dtype these have: a dtype written there would
 // be that of all it makes, of integers as well.
 static bool follows_its_data(const RunIndex& index, const OpCall& maker) {
-  if (!ops::is_python(maker.op)) return false;
-  const auto& calls = index.run().calls;
-  return std::any_of(calls.begin(), calls.end(), [&](const OpCall& other) {
-    return other.process == maker.process && other.op == maker.op &&
-           other.site.line == maker.site.line && other.result_dtype() != maker.result_dtype();
-  });
+  return ops::is_python(maker.op) && makes_several(index.run(), maker);
 }
 
 std::vector<Cure> promotion_cures(const RunIndex& index, const JudgeOptions& options,
