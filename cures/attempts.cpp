@@ -192,6 +192,7 @@ Attempted Attempts::run_way(const Node& node, const Finding& goal, Node next, bo
   if (judged.verdict == Verdict::kProven) {
     LowShare before = low_before_;
     const auto [first, first_goal] = first_;
+    if (first_goal->is_loaded_low) before = {};  // nobody chose to compute in 16 bits
     if (!is_refusal(first->run(), *first_goal))
       before.at_line = low_share(first->run(), before.adapters, first_goal->site.line).at_line;
     const bool was_error = is_refused_ || first_goal->severity == Severity::kError;

@@ -220,6 +220,7 @@ static Json question_of(const Finding& finding, const Cure& cure, const Run& run
   if (call == nullptr) return question;
   question["module"] = call->site.module;
   question["module_class"] = call->site.module_class;
+  question["is_origin"] = !(call->site.line == cure.where);
   question["device"] = call->device_type();
   question["optimizers"] = run.process_of(*call).fact(FactKey::kOptimizer);
   if (cure.kind == CureKind::kMasterWeights)

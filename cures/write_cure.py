@@ -402,9 +402,19 @@ def cast_parameters(site):
         if not is_made:
             raise Unplaced("no variable is known to hold the module")
         return [[*remade(site, site.statement, dtype), *more] for dtype, more in dtype_texts(site)]
+    if len(optimizers_stepped(site)) == 1:  # of all that is trained
+        statement, _, module, _ = above_optimizer(site)
+        line = statement.lineno - 1
+        return [[site.source.new_line(line, site.source.indent_of(line), f"{module}.to(dtype={dtype})"), *more] for dtype, more in dtype_texts(site)]
     statement, is_whole = maker_of(site, module)
+    # What this line put into a module that another line made: load_state_dict(…, assign=True).
+    is_put = statement is not site.statement and site.cure.get("is_origin") and not is_compound(site.statement) and any(
+        isinstance(n, ast.Name) and n.id == parts[0] and is_loaded(n) for n in head_nodes(site.statement))
     ways = []
     for dtype, more in dtype_texts(site):
+        if is_put:
+            ways.append([new_statement(site.source, site.statement, f"{python_path(module)}.to(dtype={dtype})"), *more])
+            continue
         if statement is not None and is_whole:
             edits = remade(site, statement, dtype)
             if edits:
@@ -1185,17 +1195,16 @@ def raises_trained(node):
             k.value for k in node.value.keywords)]))
 
 
-@writes("master weights")
-def masters(site):
-    """What is trained is cast to Float before the optimizer is given it, or where the script does so in other runs."""
-    optimizers = {dotted(n.func.value) for n in site.calls() if method_of(n) == "step" and not n.args} | {
+def optimizers_stepped(site):
+    """The names of what this line steps, or unscales the gradients of."""
+    return {dotted(n.func.value) for n in site.calls() if method_of(n) == "step" and not n.args} | {
         dotted(a) for n in site.calls() if method_of(n) in ("unscale_", "step") for a in n.args[:1]}
-    if len(optimizers) != 1:
-        return cast_parameters(site)
-    own = own_masters(site)
-    if own:
-        return own
-    optimizer, module = *optimizers, site.cure["operand"]
+
+
+def above_optimizer(site):
+    """The statement above which the model is whole and the optimizer of this line is not made yet, what makes that, the name of the
+    model there, and all names that are read up to there."""
+    optimizer, module = only([*optimizers_stepped(site)], "the optimizer"), site.cure["operand"]
     root = module.split(".")[0]
     made = only([n for n in ast.walk(site.source.tree) if isinstance(n, ast.Assign) and optimizer in map(dotted, n.targets)
                  and isinstance(n.value, ast.Call) and last_part(n.value.func) != "prepare"], f"what makes {optimizer}")
@@ -1209,6 +1218,20 @@ def masters(site):
         raise Unplaced(f"{module or 'the model'} is no variable where {optimizer} is made")
     if root in read and listed != root:
         statement = made
+    require_own_lines(site.source, statement)
+    return statement, made, module, read
+
+
+@writes("master weights")
+def masters(site):
+    """What is trained is cast to Float before the optimizer is given it, or where the script does so in other runs."""
+    if len(optimizers_stepped(site)) != 1:
+        return cast_parameters(site)
+    own = own_masters(site)
+    if own:
+        return own
+    statement, made, module, read = above_optimizer(site)
+    root = site.cure["operand"].split(".")[0]
     # All that the optimizer is given, as far as its lists are seen: a VAE that nobody froze is trained by none.
     others = {m: where_listed(site, made, m) for m in site.cure.get("trained", ()) if m != root and m in read and root in read}
     others = {m: at for m, (at, name) in others.items() if name in (None, m)}
@@ -1268,6 +1291,12 @@ def ask_otherwise(site):
     if len(edits) != 1:
         raise Unplaced("what asks for 16 bits was not found on the line")
     return [edits]
+
+
+def dtype_left_out(site):
+    """from_pretrained(path, dtype=torch.float32) for a call that takes the dtype of a file where it is given none."""
+    call = site.focus if isinstance(site.focus, ast.Call) else only([n for n in site.calls() if n is getattr(site.statement, "value", None)], "the call")
+    return [[with_keyword(site, call, f"dtype={text}"), *more] for text, more in dtype_texts(site)[-1:]]
 
 
 def own_backward(site):
@@ -1367,7 +1396,7 @@ REWRITES = {"linear in Float": linear_in_float, "copied back": copied_back, "cli
             "floating alone": floating_alone, "floats alone": floats_alone, "floor": floor, "whole numbers": whole_numbers, "^": exclusive_or,
             "~": invert, "number": fit_number, "epsilon": fit_epsilon, "optimizer epsilon": fit_optimizer_epsilon, "default dtype": default_dtype, "gradient": cast_gradient, "gradient read": cast_gradient_read,
             "numpy": cast_for_numpy, "requires_grad_": cast_before_requires_grad, "inverted": cast_inverted, "parameter cast": cast_in_parameter, "arguments": cast_arguments,
-            "scaler": without_scaler, "dtype": dtype_argument, "dtype given": dtype_given, "dtype named": dtype_named, "no dtype": without_dtype,
+            "scaler": without_scaler, "dtype": dtype_argument, "dtype given": dtype_given, "dtype named": dtype_named, "no dtype": without_dtype, "dtype left out": dtype_left_out,
             "asked": ask_otherwise, "region again": reopened, "region dtype": region_dtype, "scaled": scaled, "unscale": unscale, "buffer": buffer,
             "buffer kept": buffer_kept, "lowered again": lowered_again, "fake kernel": fake_kernel, "own backward": own_backward}
 

@@ -92,7 +92,8 @@ void report_step(const RunIndex& index, const Trained& trained, Findings& out) {
             is_in_float(*trained.step) ? ", though the optimizer computes in Float"
                                        : ", squared gradients below 6e-8 are 0, and so is an "
                                          "eps of 1e-8: where both are, a step gives NaN")),
-        .cures = CureProposer(index, out.options()).masters_of(*trained.step, trained.first)};
+        .cures = CureProposer(index, out.options()).masters_of(*trained.step, trained.first),
+        .is_loaded_low = weights.is_loaded};
     if (weights.moves && weights.moves->non_finite == 0)
       details.severity = weights.is_damaged() ? Severity::kWarning : Severity::kNote;
     // What was measured is a damage of its own, whatever else went wrong before.

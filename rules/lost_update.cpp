@@ -152,6 +152,7 @@ void report(const RunIndex& index, Dtype dtype, const Stepped& stepped, Findings
         weights.moves ? "" : ", and what is stepped so little never moves"));
     if (weights.moves && !weights.is_damaged()) details.severity = Severity::kNote;
     details.is_asked_for = weights.is_asked_for();
+    details.is_loaded_low = weights.is_loaded;
     details.cures =
         CureProposer(index, out.options()).masters_of(*stepped.first, stepped.parameter);
     if (!is_bf16) details.follows = {{&fp16_trainable}, {&outside_autocast}};

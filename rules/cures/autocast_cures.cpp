@@ -145,6 +145,13 @@ std::vector<Cure> CureProposer::masters_of(const OpCall& call, const Operand* pa
     if (has_autocast) cure.kind = CureKind::kMasterWeights;
     const bool is_made_there = cure.where.known() && !(cure.where == call.site.line);
     if (is_made_there) cures.insert(are_adapters ? cures.end() : cures.begin(), cure);
+    // A library that loads it may not name it.
+    if (!has_autocast && !are_adapters && is_users_own(call.site) && !is_in_cpp(call)) {
+      cure.where = call.site.line;
+      cure.text = fmt::format("cast {} to Float before the optimizer is made",
+                              root_module(parameter->parameter));
+      cures.push_back(std::move(cure));
+    }
     if (auto kept = keep_dtype(call, *parameter)) cures.insert(cures.begin(), *std::move(kept));
     if (auto asked = ask_otherwise(call, *parameter)) {
       // Where the parameters are cast there, that goes first: it knows them by name. What asked for
@@ -200,6 +207,7 @@ std::optional<Cure> CureProposer::ask_otherwise(const OpCall& call,
   if (!is_python || is_installed(asked->line)) return std::nullopt;
   Cure cure = cure_of(CureKind::kRewrite, call, "asked", Dtype::kFloat);
   cure.where = asked->line;
+  if (asked->is_left_out) cure.operand = "dtype left out";
   cure.text = fmt::format("ask for {} in place of {}{}",
                           asked->instead.empty() ? "Float weights" : asked->instead, asked->what,
                           at(cure.where));

@@ -378,8 +378,12 @@ class Asker {
           const AskingFrame* caller = users_line();
           if (caller == nullptr || call_at(caller->line).find(one.name) != std::string::npos)
             continue;
-          return Asked{fmt::format("{}() without {}=, which {}", one.function, one.name, one.what),
-                       place(Site{.line = caller->line}), one.instead, caller->line};
+          return Asked{
+              .what = fmt::format("{}() without {}=, which {}", one.function, one.name, one.what),
+              .where = place(Site{.line = caller->line}),
+              .instead = one.instead,
+              .line = caller->line,
+              .is_left_out = true};
         }
       }
     }

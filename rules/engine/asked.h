@@ -18,6 +18,7 @@ struct Asked {
   std::string instead;  // "bf16-mixed"; "" where no framework is known to have a way
   SourceLine line;      // of `where`, where that is a line
   bool is_command_line = false;
+  bool is_left_out = false;  // a call that has a dtype by itself where it is given none
 };
 
 // Of a 16-bit operand of the call. Nothing where the run does not show it.

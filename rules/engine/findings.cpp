@@ -245,6 +245,7 @@ void Findings::fill(size_t finding, Details details) {
   if (!added.cures.empty()) added.fix = added.cures.front().text;
   added.severity = details.severity.value_or(added.severity);
   added.is_asked_for = details.is_asked_for;
+  added.is_loaded_low = details.is_loaded_low;
   if (details.site) added.site = *std::move(details.site);
   say_provenance(added);
   for (const Cause& cause : details.follows) {

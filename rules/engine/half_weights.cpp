@@ -45,6 +45,10 @@ HalfWeights half_weights(const RunIndex& index, const JudgeOptions& options, con
   const Dtype dtype = parameter.dtypes.single().value_or(Dtype::kUndefined);
   HalfWeights weights = {dtype, who_asked(index, options, call, parameter),
                          weight_moves(index.run(), dtype)};
+  const OpCall* maker = index.provenance().trace_back(call, parameter).maker;
+  const bool is_of_file =
+      maker != nullptr && maker->site.phase == Phase::kLoad && !index.has(*maker, ops::kCast);
+  weights.is_loaded = is_of_file && (!weights.asked || weights.asked->is_left_out);
   const std::optional<WeightMoves>& moves = weights.moves;
   weights.has_no_update =
       moves && moves->updates == 0 && moves->non_finite == 0 && are_tables(index, *moves, dtype);

@@ -14,6 +14,7 @@ struct HalfWeights {
   Dtype dtype = Dtype::kUndefined;
   std::optional<Asked> asked;
   std::optional<WeightMoves> moves;
+  bool is_loaded = false;  // Finding::is_loaded_low
   bool has_no_update =
       false;  // was seen, of tables, whose rows are stepped where they are looked up
 

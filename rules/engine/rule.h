@@ -53,6 +53,7 @@ struct Details {
   std::optional<Site> site = std::nullopt;
   std::vector<Cause> follows = {};  // the first of them that was found is the cause
   bool is_asked_for = false;        // Finding::is_asked_for
+  bool is_loaded_low = false;       // Finding::is_loaded_low
 };
 
 // Collects findings; one instance a judgement. It fills in what every finding has from the call it

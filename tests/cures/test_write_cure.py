@@ -700,6 +700,24 @@ def main(args):
         way, = self.ways(text, 5, "master weights", trained=["unet", "vae"], **given)
         self.assertIn("cast_training_params(unet, dtype=torch.float32)\na = ", way)
 
+    def test_a_model_that_was_loaded_is_cast_behind_that_or_before_its_optimizer_is_made(self):
+        text = "import torch\nunet = make()\nunet.load_state_dict(state, assign=True)\nopt = AdamW(unet.parameters())\nopt.step()\n"
+        cast = "unet.to(dtype=torch.float32)\n"
+        given = dict(dtype="float32", operand="unet")
+        self.assertEqual(self.ways(text, 3, "cast parameters", is_origin=True, **given), [text.replace("opt = ", cast + "opt = ")])
+        self.assertEqual(self.ways(text, 5, "cast parameters", **given), [text.replace("opt = ", cast + "opt = ")])
+        self.assertEqual(self.ways(text.replace("opt = ", "log()\nopt = "), 3, "cast parameters", is_origin=True, **given),
+                         [text.replace("opt = ", cast + "log()\nopt = ")])
+        # The line that makes it has the dtype itself; one that only uses it needs the cast before.
+        self.assertIn("unet = make().to(torch.float32)\n", self.ways(text, 2, "cast parameters", is_origin=True, **given)[0])
+        self.assertIn("unet = make().to(torch.float32)\n", self.ways(text, 3, "cast parameters", **given)[0])
+
+    def test_a_loader_that_takes_the_dtype_of_a_file(self):
+        for before, after in (("AutoModel.from_pretrained(path)", "AutoModel.from_pretrained(path, dtype=torch.float32)"),
+                              ("M.from_pretrained(\n  path, cache_dir=c)", "M.from_pretrained(\n  path, cache_dir=c, dtype=torch.float32)")):
+            self.check(f"model = {before}", f"model = {after}", 2, "rewrite", operand="dtype left out", dtype="float32")
+        self.refuse("the call is 2 times|the call", "import torch\nmodel = a.b\n", 2, "rewrite", operand="dtype left out", dtype="float32")
+
     def test_the_use_of_a_model(self):
         self.parameters("if a:\n  y = unet(x)", "if a:\n  unet.to(dtype=torch.float32)\n  y = unet(x)", line=3)
         self.refuse("makes or uses unet", "import torch\ny = vae(x)\n", 2, "cast parameters", operand="unet")
