@@ -116,23 +116,22 @@ class Session {
       require_consent(
           input_, fmt::format("{}: {}", description.folder, fmt::join(description.command, " ")),
           "Run this?", "give the command to run after --");
-      return {description.command, description.folder, description.under,
-              environment_of_precisions()};
+      return {description.command, description.folder, description.under, environment_of_program()};
     }
     throw InputError(fmt::format(
         "{}: the folder that the program ran in does not exist any more; give the command after --",
         description.folder));
   }
 
-  // A variable that asked for a dtype is seldom set again in the shell that asks for a cure. What a
-  // launcher set for its children it sets again.
-  std::map<std::string, std::string> environment_of_precisions() const {
+  // What was set for the run is seldom set again in the shell that asks for a cure. What a launcher
+  // set for its children it sets again.
+  std::map<std::string, std::string> environment_of_program() const {
     std::map<std::string, std::string> environment;
     const auto started = ended_process_of(input_);
     for (const Process& process : recorded_.run.processes) {
       if (!started || process.pid != started->pid) continue;
       for (const auto& [variable, value] : process.facts_of(FactKey::kEnv))
-        if (names_precision(variable)) environment.emplace(variable, value);
+        if (is_of_program(variable)) environment.emplace(variable, value);
     }
     return environment;
   }

@@ -35,13 +35,19 @@ inline bool names_precision(std::string_view variable) {
          (variable.find("PRECISION") != variable.npos || variable.find("DTYPE") != variable.npos);
 }
 
-// Whether a trace keeps a variable: one of those, or one that names a precision.
+// Without it, it is another program, or none: where modules are found, and what asked for a
+// precision.
+inline bool is_of_program(std::string_view variable) {
+  return variable == "PYTHONPATH" || names_precision(variable);
+}
+
+// Whether a trace keeps a variable: one of those, or one that belongs to the program.
 inline bool is_kept(std::string_view variable) {
   for (const LauncherVariables& launcher : kLaunchers)
     if (variable == launcher.rank || (launcher.size && variable == launcher.size)) return true;
   for (const char* name : kLaunchVariables)
     if (variable == name) return true;
-  return names_precision(variable);
+  return is_of_program(variable);
 }
 
 }  // namespace dtypecheck

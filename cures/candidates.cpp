@@ -151,6 +151,15 @@ bool reads_parameter(const OpCall& call) {
   return std::any_of(call.operands.begin(), call.operands.end(), rules::is_weight);
 }
 
+bool reads_parameter_in_float(const OpCall& call) {
+  const bool is_cast = (ops::facts_of(call.op) & ops::kCast) != 0;  // model.double()
+  return !is_cast &&
+         std::any_of(call.operands.begin(), call.operands.end(), [](const Operand& operand) {
+           return rules::is_weight(operand) && !operand.is_written &&
+                  operand.dtypes == DtypeSet(Dtype::kFloat);
+         });
+}
+
 // Autocast chose its dtype, and no layer is called that could be called in the region.
 bool was_lowered_for_others(const Run& run, const OpCall& origin, const Finding& goal) {
   const auto* region = origin.autocast.region_for(origin.device_type());
@@ -208,7 +217,16 @@ bool is_needed(const Run& run, const OpCall& origin, const Finding& goal, Dtype 
   if (rules::makes_several(run, origin)) return true;
   const auto on_the_way = on_the_way_to(run, goal);
   return std::any_of(run.calls.begin(), run.calls.end(), [&](const OpCall& call) {
-    const auto reads = [&](const Operand& operand) { return operand.origin == origin.id; };
+    const bool overwrites = (ops::facts_of(call.op) & ops::kOverwrites) != 0;
+    const bool meets_alike =
+        std::any_of(call.operands.begin(), call.operands.end(), [&](const Operand& operand) {
+          return operand.origin != origin.id && !operand.is_wrapped_number &&
+                 origin.result_dtype() && operand.dtypes == DtypeSet(*origin.result_dtype());
+        });
+    // In place it keeps its dtype, whichever that is.
+    const auto reads = [&](const Operand& operand) {
+      return operand.origin == origin.id && !(operand.is_written && (overwrites || !meets_alike));
+    };
     return call.outcome == Outcome::kReturned && call.parent == kNoOpCall &&
            !ops::takes_no_values(call.op) && !(call.site.line == goal.site.line) &&
            !(call.site.line == origin.site.line) &&
@@ -272,9 +290,16 @@ bool is_asked_for(const Run& run, const OpCall& call, const Operand& operand, bo
          ((facts & ops::kFactory) != 0 && source.maker->scalar("dtype") != nullptr);
 }
 
-// A line raises 16 bits to compute in Float, or data to the Double of its model, and would no more.
+// A line raises 16 bits to compute in Float, or data to the Double of its model, or makes what no
+// layer reads in Double, and would no more.
 bool takes_back_raise(const Run& run, const Cure& cure) {
   const OpCall* cast = run.call(cure.call);
+  const bool is_made_in_double =
+      cure.kind == CureKind::kCastResult && cure.dtype == Dtype::kFloat && cast != nullptr &&
+      (ops::facts_of(cast->op) & ops::kFactory) != 0 && cast->operands.empty() &&
+      cast->scalar("dtype") != nullptr && cast->result_dtype() == Dtype::kDouble;
+  if (is_made_in_double)
+    return std::none_of(run.calls.begin(), run.calls.end(), reads_parameter_in_float);
   if (cure.kind != CureKind::kCastResult || cast == nullptr || cast->operands.empty() ||
       (ops::facts_of(cast->op) & ops::kCast) == 0)
     return false;
@@ -324,7 +349,7 @@ bool overrides(const Trial& trial, const Finding& goal, const Cure& cure) {
   if (is_low) return is_any(in_float | in_double, /*by_casts=*/false);
   if (is_any(kLowPrecision, /*by_casts=*/true) && !is_any(in_float, /*by_casts=*/true)) return true;
   return is_any(in_double, /*by_casts=*/true) &&
-         std::none_of(run.calls.begin(), run.calls.end(), reads_parameter);
+         std::none_of(run.calls.begin(), run.calls.end(), reads_parameter_in_float);
 }
 
 }  // namespace

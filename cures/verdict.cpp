@@ -379,7 +379,7 @@ Judgement Judge::judge(const Node& node, const Finding& goal, const Node& next, 
   const Finding* error = nullptr;
   // What was raised against damage is read beside 16 bits, which costs time.
   const bool raises = !next.changes.empty() && next.changes.back().dtype == Dtype::kFloat &&
-                      !costs_only(goal) && !is_refusal(node.run(), goal);
+                      (next.raises_model || (!costs_only(goal) && !is_refusal(node.run(), goal)));
   for (const Finding& finding : trial.findings) {
     if (raises && costs_only(finding)) continue;
     // Its cause is another finding, which is judged in its place.

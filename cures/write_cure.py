@@ -38,7 +38,7 @@ from statement import Site  # noqa: E402
 from syntax import (CASTS, CAST_METHODS, DTYPES, DTYPE_KEYWORDS, FACTORIES, FUNCTIONS, LOW, SIGNS, binder_of, blocks,  # noqa: E402
                     calls_in, casts_low, dotted, head_nodes, import_of_torch, index_of, is_cast, is_compound, is_loaded, is_name,
                     last_part, learn, may_be_tensor, method_of, names_bound, new_import, new_statement, numpy_name, only,
-                    require_own_lines, shown_by, torch_name, without_methods)
+                    require_own_lines, shown_by, statement_at, torch_name, without_methods)
 from wanted_dtype import dtype_names, dtype_texts, dtypes_named, names_of_dtype  # noqa: E402
 
 
@@ -385,6 +385,11 @@ def python_path(path):
     return re.sub(r"\.(\d+)(?=\.|$)", r"[\1]", path)
 
 
+def is_loading(site):
+    """state = torch.load(path)"""
+    return any(last_part(n.func).startswith("load") for n in site.calls())
+
+
 @writes("cast parameters")
 def cast_parameters(site):
     """The dtype where the parameters are made; or else the cast behind that, or before their use."""
@@ -407,9 +412,16 @@ def cast_parameters(site):
         line = statement.lineno - 1
         return [[site.source.new_line(line, site.source.indent_of(line), f"{module}.to(dtype={dtype})"), *more] for dtype, more in dtype_texts(site)]
     statement, is_whole = maker_of(site, module)
+    root = parts[0]
     # What this line put into a module that another line made: load_state_dict(…, assign=True).
     is_put = statement is not site.statement and site.cure.get("is_origin") and not is_compound(site.statement) and any(
-        isinstance(n, ast.Name) and n.id == parts[0] and is_loaded(n) for n in head_nodes(site.statement))
+        isinstance(n, ast.Name) and n.id == root and is_loaded(n) for n in head_nodes(site.statement))
+    # A state that this line read is put into the model elsewhere.
+    loads = [n for n in calls_in(ast.walk(site.source.tree)) if method_of(n) == "load_state_dict" and last_part(n.func.value) == root]
+    if site.cure.get("is_origin") and len(loads) == 1 and is_loading(site):
+        path = python_path(".".join([site.source.text(loads[0].func.value), *parts[1:]]))
+        return [[new_statement(site.source, statement_at(site.source, loads[0].lineno), f"{path}.to(dtype={dtype})"), *more]
+                for dtype, more in dtype_texts(site)[-1:]]
     ways = []
     for dtype, more in dtype_texts(site):
         if is_put:
@@ -420,7 +432,6 @@ def cast_parameters(site):
             if edits:
                 ways.append([*edits, *more])
                 continue
-        root = parts[0]
         text = f"{python_path(module)}.to(dtype={dtype})"
         if statement is not None and not is_compound(statement) and root in names_bound(statement):
             ways.append([new_statement(site.source, statement, text), *more])

@@ -424,9 +424,10 @@ std::vector<Dtype> drawn_with(const Run& run, const OpCall& reader, const Operan
     const Operand& result = call.results.front();
     const bool has_rows =
         result.has_shape && !result.shape.empty() && result.shape.front() == operand.shape.front();
-    // What is alike but for its sizes is one call that is counted, in each round of the loop.
-    const uint64_t a_round =
-        std::max<uint64_t>(call.count / std::max<uint64_t>(reader.count, 1), 1);
+    // What is alike but for its sizes is one call that is counted, in each round of the loop. The
+    // last batch may have other sizes.
+    const uint64_t rounds = std::max<uint64_t>(reader.count, 1);
+    const uint64_t a_round = std::max<uint64_t>((call.count + rounds / 2) / rounds, 1);
     for (uint64_t i = 0; has_rows && i < std::min(a_round, kMost); ++i)
       dtypes.push_back(*call.result_dtype());
   }

@@ -50,6 +50,7 @@ void cast_at_caller(MixCase& m);
 
 // mix_origins.cpp
 void raise_defaults(MixCase& m);
+void make_in_double(MixCase& m);
 void cast_at_promotion(MixCase& m);
 void cast_promoted_input(MixCase& m);
 void cast_at_last_promotion(MixCase& m);
@@ -62,6 +63,7 @@ void cast_other_sixteen_bits(MixCase& m);
 bool is_models_dtype(const MixCase& m, const Side& side);
 void cast_parameter(MixCase& m, const Side& side, Dtype dtype);
 void cast_model(MixCase& m, const Side& side, Dtype dtype);
+void cast_lone_parameter(MixCase& m);
 void cast_changed_parameter(MixCase& m);
 void cast_odd_parameter(MixCase& m);
 void cast_weights_beside_cast(MixCase& m);

@@ -130,6 +130,7 @@ std::vector<Cure> mix_cures(const RunIndex& index, const JudgeOptions& options, 
   if (m.index.has(m.call, ops::kBackward) && cast_at_forward_loss(m)) return m.cures;
   if (ops::facts_of(m.call.op) & ops::kLoss) raise_to_float(m, m.call);
   raise_defaults(m);
+  make_in_double(m);
   hand_autocast_to_backward(m);
   read_gradient_in_float(m);
   reopen_region(m);
@@ -137,6 +138,7 @@ std::vector<Cure> mix_cures(const RunIndex& index, const JudgeOptions& options, 
   if (m.source.promotion != nullptr) cast_at_promotion(m);
   cast_promoted_input(m);
   cast_at_last_promotion(m);
+  cast_lone_parameter(m);
   cast_changed_parameter(m);
   cast_data_in_double(m);
   register_buffer(m, m.call, *m.odd.operand, /*is_sure=*/true);

@@ -69,6 +69,16 @@ void raise_defaults(MixCase& m) {
                           "make the parameters in Double as well, with torch.set_default_dtype()"));
 }
 
+// What a line makes in the default's dtype, for it says none, beside a model in Double.
+void make_in_double(MixCase& m) {
+  const OpCall* maker = m.source.maker;
+  const bool is_default = m.odd.dtype == Dtype::kFloat && m.other.dtype == Dtype::kDouble &&
+                          m.index.is_unasked(maker) && maker->operands.empty();
+  if (is_default && m.index.has_parameters_in(m.call.process, Dtype::kDouble) &&
+      !m.index.has_parameters_in(m.call.process, Dtype::kFloat))
+    m.add(m.propose.cast_result(*maker, Dtype::kDouble));
+}
+
 // Data that are in Double because NumPy makes them so, where no model is.
 static void cast_array_in_double(MixCase& m) {
   const OpCall* maker = m.source.maker;

@@ -240,7 +240,8 @@ bool is_parameter_odd(const RunIndex& index, const OpCall& call, const Sides& si
   if (input.dtype == Dtype::kFloat && is_table_in_double(index, call, parameter)) return true;
   const auto parameters = std::count_if(sides.begin(), sides.end(),
                                         [](const Side& side) { return side.is_parameter(); });
-  return parameters == 1 && is_models_own_dtype(parameter, source);
+  return parameters == 1 && is_models_own_dtype(parameter, source) &&
+         !is_lone_parameter(index, *source.parameter, call.process, parameter.dtype);
 }
 
 // An op in place keeps the dtype of what it writes: what it reads has to change. Not where a
@@ -516,8 +517,24 @@ std::optional<Dtype> raised_since(const RunIndex& index, const OpCall& call, con
   return ran_since ? cast->operands.front().dtypes.single() : std::nullopt;
 }
 
+bool is_lone_parameter(const RunIndex& index, const Operand& parameter, uint32_t process,
+                       Dtype rest) {
+  const auto own = parameter.dtypes.single();
+  const OpCall* maker = index.maker_behind(parameter, ops::kPassesOn);
+  if (!own || *own == rest || parameter.parameter.empty()) return false;
+  const auto is_most = [](uint64_t others, uint64_t alike) {
+    return others >= 4 && others >= 4 * alike;
+  };
+  std::map<Dtype, size_t> around = index.parameter_dtypes(process, parameter.parameter);
+  const bool is_loaded = maker != nullptr && maker->site.phase == Phase::kLoad &&
+                         index.has(*maker, ops::kUninitialized);
+  return is_most(around[rest], around[*own] + 1) ||
+         (is_loaded && is_most(index.made_beside(*maker, rest), index.made_beside(*maker, *own)));
+}
+
 // A cast of the parameter itself is a line that says so.
 bool replaced_since(const RunIndex& index, const OpCall& call, const Side& side) {
+  if (side.dtype == Dtype::kFloat) return false;
   const Operand* parameter = parameter_behind(index, *side.operand);
   const OpCall* maker = parameter == nullptr ? nullptr : index.run().call(parameter->origin);
   const bool is_cast_of_it =

@@ -37,6 +37,11 @@ std::optional<Dtype> raised_since(const RunIndex& index, const OpCall& call, con
 // loaded or swapped in.
 bool replaced_since(const RunIndex& index, const OpCall& call, const Side& side);
 
+// One of few in its dtype in a model that has the other, as far as it was read, or as it was
+// loaded.
+bool is_lone_parameter(const RunIndex& index, const Operand& parameter, uint32_t process,
+                       Dtype rest);
+
 // Of a call that was refused, and only when its dtypes were the reason. The message is the one that
 // came out of the call, from an op inside it if need be. The operands of a "python::" call are
 // merely a function's variables, so there the message must name both dtypes.

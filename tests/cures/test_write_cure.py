@@ -446,7 +446,7 @@ class Net(nn.Module):
         made = "torch.zeros(2, dtype=self.down.weight.dtype)"
         self.assertIn(made, self.ways(text, 9, "cast result", parameters=half, **cure)[0])
         other = text.replace("self.down(x)", "self.layers[0](x)")
-        made = "torch.zeros(2).to(next(self.parameters()).dtype)"
+        made = "torch.zeros(2, dtype=next(self.parameters()).dtype)"
         self.assertIn(made, self.ways(other, 9, "cast result", parameters=half, **cure)[0])
         self.assertNotIn(made, self.ways(text, 9, "cast result", parameters={**half, "net.up.bias": "float32"}, **cure)[0])
         self.assertNotIn(made, self.ways(text, 9, "cast result", parameters=half, **{**cure, "module": "other"})[0])
@@ -560,6 +560,10 @@ class Net(nn.Module):
         self.assertEqual([way.split("y = ")[1].strip() for way in made("torch.empty(p.size(), dtype=d or p.dtype)")],
                          [f"torch.empty(p.size(), dtype=d or {dtype})" for dtype in ("torch.float32",)])
         self.assertEqual(len(made("torch.empty(2, device=where)")), 1)
+        text = "import torch\nwhere = next(net.parameters()).{}\ny = torch.empty(2, device=where)\n"
+        self.assertIn("device=where, dtype=next(net.parameters()).dtype)", self.ways(text.format("device"), 3, "cast result", op="empty", operand="",
+                                                                                    arguments=[], dtype="float32")[0])
+        self.assertEqual(len(self.ways(text.format("place"), 3, "cast result", op="empty", operand="", arguments=[], dtype="float32")), 1)
 
     def test_a_buffer_that_is_bound_anew(self):
         ways = self.ways("import torch\nself.m = self.m * 2\n", 2, "cast result", op="mul", operand="", arguments=[])
@@ -708,6 +712,13 @@ def main(args):
         self.assertEqual(self.ways(text, 5, "cast parameters", **given), [text.replace("opt = ", cast + "opt = ")])
         self.assertEqual(self.ways(text.replace("opt = ", "log()\nopt = "), 3, "cast parameters", is_origin=True, **given),
                          [text.replace("opt = ", cast + "log()\nopt = ")])
+        # What a line reads is put into the model elsewhere, behind what makes and fills that.
+        text = "import torch\nstate = torch.load(path)\nnet = make()\nnet.load_state_dict(state, assign=True)\nrun(net)\n"
+        self.assertEqual(self.ways(text, 2, "cast parameters", is_origin=True, dtype="float32", operand="net.table.0"),
+                         [text.replace("run(", "net.table[0].to(dtype=torch.float32)\nrun(")])
+        self.assertIn("net = make()\nnet.table.to(dtype=torch.float32)\n",
+                      self.ways(text.replace("net.load", "other.load"), 2, "cast parameters", is_origin=True, dtype="float32", operand="net.table")[0])
+        text = "import torch\nunet = make()\nunet.load_state_dict(state, assign=True)\nopt = AdamW(unet.parameters())\nopt.step()\n"
         # The line that makes it has the dtype itself; one that only uses it needs the cast before.
         self.assertIn("unet = make().to(torch.float32)\n", self.ways(text, 2, "cast parameters", is_origin=True, **given)[0])
         self.assertIn("unet = make().to(torch.float32)\n", self.ways(text, 3, "cast parameters", **given)[0])

@@ -39,7 +39,7 @@ void write_variables() {
   for (char** variable = environ; variable && *variable; ++variable) {
     const std::string_view text = *variable;
     const size_t sign = text.find('=');
-    if (sign == text.npos || text.size() > 256 || !is_kept(text.substr(0, sign))) continue;
+    if (sign == text.npos || text.size() > 1024 || !is_kept(text.substr(0, sign))) continue;
     write_fact(FactKey::kEnv, text.substr(0, sign), std::string(text.substr(sign + 1)));
   }
 }
