@@ -10,6 +10,7 @@
 #include "cli/command.h"
 #include "cli/exit_status.h"
 #include "cli/report_options.h"
+#include "cures/advice.h"
 #include "platform/child.h"
 #include "platform/elf_file.h"
 #include "platform/error.h"
@@ -191,6 +192,7 @@ int report_on(const AttachCommand& command, const attaching::RunningProcess& pro
   }
   if (recorded.run.processes.empty()) return kCouldNotDo;
   reports::Report report = judging::judged_report(recorded, command.report);
+  cures::put_placed_first(report.findings, recorded);
   const int status = write_result(report, command.report);
   print_line(fmt::format("the trace is in {}", folder.shown_path()));
   return status;

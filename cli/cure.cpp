@@ -17,6 +17,7 @@
 #include "cli/command.h"
 #include "cli/exit_status.h"
 #include "core/launch.h"
+#include "cures/advice.h"
 #include "cures/merit.h"
 #include "cures/proven_change.h"
 #include "platform/error.h"
@@ -84,6 +85,7 @@ class Session {
         input_(input),
         recorded_(judging::read_recorded_run({input})),
         report_(judging::judged_report(recorded_, {.all = command.all})) {
+    cures::put_placed_first(report_.findings, recorded_);
     for (const reports::CauseTree& cause : reports::causes(report_.findings)) {
       if (cause.finding->severity >= Severity::kWarning) causes_.push_back(cause.finding);
     }

@@ -4,6 +4,7 @@
 #include "cli/command.h"
 #include "cli/follow.h"
 #include "cli/report_options.h"
+#include "cures/advice.h"
 #include "cures/proven_change.h"
 #include "platform/progress.h"
 #include "reports/judging/judged_report.h"
@@ -26,6 +27,7 @@ static int run(const ReportCommand& command) {
   const judging::RecordedRun recorded = judging::read_recorded_run(inputs);
   progress->now("judging what was recorded");
   reports::Report report = judging::judged_report(recorded, command.report);
+  cures::put_placed_first(report.findings, recorded);
   if (inputs.size() == 1) {
     if (const auto change = cures::read_proven_change(inputs.front()))
       cures::report_proven_change(*change, report.findings);

@@ -15,6 +15,7 @@
 #include "cli/report_options.h"
 #include "cli/tracing.h"
 #include "core/process_facts.h"
+#include "cures/advice.h"
 #include "cures/proven_change.h"
 #include "platform/child.h"
 #include "platform/error.h"
@@ -227,6 +228,7 @@ static int report_on(const TraceCommand& command, const RunFolder& folder, const
   judging::RecordedRun recorded = judging::read_run_folder(folder.path());
   keep_sources(recorded, folder, started_at);
   reports::Report report = judging::judged_report(recorded, command.report);
+  cures::put_placed_first(report.findings, recorded);
   progress.reset();
   if (command.cure) cure(command, folder, recorded, report);
   report.end_is_reported = end.signal != 0;  // by say_if_killed()

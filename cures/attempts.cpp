@@ -8,6 +8,7 @@
 
 #include "cures/prose.h"
 #include "cures/settings.h"
+#include "rules/engine/rule.h"
 
 namespace dtypecheck::cures {
 namespace {
@@ -193,6 +194,9 @@ Attempted Attempts::run_way(const Node& node, const Finding& goal, Node next, bo
     LowShare before = low_before_;
     const auto [first, first_goal] = first_;
     if (first_goal->is_loaded_low) before = {};  // nobody chose to compute in 16 bits
+    if (first_goal->rule ==
+        rules::lost_increment.doc.id)  // an average of weights is Float by right
+      before = low_share(first->run(), weights_beside(first->run(), *first_goal));
     if (!is_refusal(first->run(), *first_goal))
       before.at_line = low_share(first->run(), before.adapters, first_goal->site.line).at_line;
     const bool was_error = is_refused_ || first_goal->severity == Severity::kError;

@@ -337,7 +337,9 @@ bool overrides(const Trial& trial, const Finding& goal, const Cure& cure) {
       std::any_of(call->operands.begin(), call->operands.end(), [](const Operand& operand) {
         return operand.is_written && operand.requires_grad && !operand.parameter.empty();
       });
+  // Or what an optimizer computes in Float.
   if (is_kept_low) return true;
+  if (is_mix && call->site.phase == Phase::kOptimizer) return is_low;
   if (reads_parameter(*call) || !is_refusal(run, goal) || !is_mix) return false;
   const auto is_any = [&](DtypeSet dtypes, bool by_casts) {
     return std::any_of(call->operands.begin(), call->operands.end(), [&](const Operand& operand) {

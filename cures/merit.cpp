@@ -11,21 +11,22 @@
 #include "core/cast_bill.h"
 #include "cures/prose.h"
 #include "ops/ops.h"
+#include "rules/engine/formatting.h"
 
 namespace dtypecheck::cures {
 
 bool Merit::operator<(const Merit& other) const {
   const auto order = [](const Merit& one) {
     return std::tuple(one.stops_steps, one.tier(), one.overrides, one.loses_steps, one.left,
-                      one.leaves_cause, one.dead_or_doubled, one.literals, one.place, one.integers,
-                      one.in_libraries, one.left_costs, one.is_setting, one.edits);
+                      one.leaves_cause, one.dead + one.doubled, one.literals, one.place,
+                      one.integers, one.in_libraries, one.left_costs, one.is_setting, one.edits);
   };
   return order(*this) < order(other);
 }
 
 bool Merit::has_demerit() const {
-  return loses_steps || overrides || left > 0 || leaves_cause || is_workaround() ||
-         dead_or_doubled > 0 || literals > 0 || place > 0 || integers > 0 || in_libraries > 0;
+  return loses_steps || overrides || left > 0 || leaves_cause || is_workaround() || dead > 0 ||
+         doubled > 0 || literals > 0 || place > 0 || integers > 0 || in_libraries > 0;
 }
 
 static bool multiplies(const OpCall& call) {
@@ -58,6 +59,18 @@ std::set<std::string> adapters_of(const Run& run) {
   for (const auto& [name, size] : trained) names.insert(name), of_trained += size;
   for (const auto& [name, size] : frozen) of_frozen += size;
   return of_trained < of_frozen ? names : std::set<std::string>();
+}
+
+std::set<std::string> weights_beside(const Run& run, const Finding& finding) {
+  const OpCall* call = run.call(finding.call);
+  const Operand* odd = call == nullptr ? nullptr : call->operand(finding.odd_operand);
+  std::set<std::string> names;
+  if (odd == nullptr || odd->parameter.empty()) return names;
+  for (const OpCall& other : run.calls)
+    for (const Operand& operand : other.operands)
+      if (rules::root_module(operand.parameter) == rules::root_module(odd->parameter))
+        names.insert(operand.parameter);
+  return names;
 }
 
 // Where matrices are multiplied, that is what 16 bits are for.
@@ -120,7 +133,8 @@ LowShare low_share(const Run& run, const std::set<std::string>& adapters, const 
 
 Merit merit_of_source(const Patch& patch, bool is_setting, const std::vector<Change>& changes) {
   const Demerits demerits = patch.demerits();
-  Merit merit{.dead_or_doubled = demerits.dead + demerits.doubled,
+  Merit merit{.dead = demerits.dead,
+              .doubled = demerits.doubled,
               .literals = demerits.avoidable,
               .integers = demerits.integers,
               .is_setting = is_setting,
@@ -170,7 +184,8 @@ std::string cost_words(const Merit& merit) {
   add(merit.loses_steps, "weights still do not move");
   add(merit.loses_steps ? 0 : merit.left, "it leaves a warning of harm");
   add(merit.overrides, "it overrides a dtype that a line asks for, or that was loaded");
-  add(merit.dead_or_doubled, "it casts twice, or leaves an option that nothing reads");
+  add(merit.dead, "it leaves a name or an option that nothing reads any more");
+  add(merit.doubled, "it casts what is cast already");
   add(merit.literals, "it writes a dtype down, whatever the program computes in");
   add(merit.integers, "it may cast integers too");
   add(merit.in_libraries, "it changes an installed package");

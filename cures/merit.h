@@ -20,6 +20,8 @@ struct LowShare {
   double at_line = 0;  // what the line has of all in 16 bits, the mean of its part of both
 };
 std::set<std::string> adapters_of(const Run& run);
+// All weights of the model that the odd operand of the finding is one of.
+std::set<std::string> weights_beside(const Run& run, const Finding& finding);
 LowShare low_share(const Run& run, const std::set<std::string>& adapters = {},
                    const SourceLine& line = {});
 

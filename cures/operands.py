@@ -137,6 +137,9 @@ def in_subscript(site, nodes, op, operand):
     index = index_of(subscripts[0])
     if isinstance(index, ast.Tuple):
         element = element_index(operand)
+        choosers = [n for n in index.elts if not isinstance(n, (ast.Slice, ast.Constant))]
+        if len(choosers) == 1:  # a[..., mask, :]
+            return choosers
         return [index.elts[element]] if element is not None and element < len(index.elts) else []
     return [index]
 

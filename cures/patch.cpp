@@ -346,7 +346,7 @@ static Patch patch_of(const Json& way, const Patch& base, int fewest_literals) {
 }
 
 static std::vector<Patch> patches_of(const Json& answer, const Patch& base) {
-  if (answer.contains("reason")) return {{.reason = answer.at("reason")}};
+  if (answer.contains("reason")) return {{.reason = answer.at("reason"), .was_sought = true}};
   int fewest = INT_MAX;
   for (const Json& way : answer.at("ways"))
     fewest = std::min(fewest, way.at("demerits").at("literals").get<int>());
@@ -357,7 +357,8 @@ static std::vector<Patch> patches_of(const Json& answer, const Patch& base) {
 
 std::vector<std::vector<Patch>> make_patches(const std::vector<std::vector<Part>>& lists,
                                              const Run& run, const Sources& sources,
-                                             const Program& program, const Patch& base) {
+                                             const Program& program, const Patch& base,
+                                             bool counts_demerits) {
   std::vector<std::vector<Patch>> all(lists.size());
   const auto refuse = [&](size_t i, std::string reason) {
     all[i] = std::vector<Patch>(1);
@@ -370,6 +371,7 @@ std::vector<std::vector<Patch>> make_patches(const std::vector<std::vector<Part>
   try {
     const auto texts = texts_of(base);
     Json question = {{"questions", Json::array()},
+                     {"counts_demerits", counts_demerits},
                      {"base", Json::array()},
                      {"results", Json::object()},
                      {"parameters", Json::object()}};
@@ -395,7 +397,9 @@ std::vector<std::vector<Patch>> make_patches(const std::vector<std::vector<Part>
     if (asked.empty()) return all;
     add_tables(question);
     const Part& first = lists[asked.front()].front();
-    const Json answers = ask(python_of(run, run.call(first.second->call)), question);
+    const Json answers =
+        ask(program.python.empty() ? python_of(run, run.call(first.second->call)) : program.python,
+            question);
     for (size_t i = 0; i < asked.size(); ++i) all[asked[i]] = patches_of(answers.at(i), base);
   } catch (const Json::exception& error) {
     refuse_rest(fmt::format("the answer of its Python is not JSON: {}", error.what()));

@@ -19,7 +19,8 @@ struct Program {
   std::string folder;                                   // where it is run
   std::vector<std::string> under = {};                  // of trace/run_folder.h
   std::map<std::string, std::string> environment = {};  // beside that of this process
-  std::string build = {};  // of one in C++: a shell's command that builds it anew, in `folder`
+  std::string build = {};   // of one in C++: a shell's command that builds it anew, in `folder`
+  std::string python = {};  // that reads the sources; "": the one that ran, which its trace names
 };
 
 // Why a program in C++ is not tried whose build is not known.
@@ -42,6 +43,7 @@ struct Patch {
   std::vector<SourceEdit> edits;    // of the files as they are
   std::map<int, Demerits> by_step;  // of the edits of each
   std::string reason;               // why there is none
+  bool was_sought = false;          // in the source, which is still what ran
 
   bool is_placed() const { return reason.empty(); }
   int last_step() const { return by_step.empty() ? -1 : by_step.rbegin()->first; }
@@ -66,7 +68,8 @@ using Part = std::pair<const Finding*, const Cure*>;
 // change comes on top of it, as its next step. Writes nothing.
 std::vector<std::vector<Patch>> make_patches(const std::vector<std::vector<Part>>& lists,
                                              const Run& run, const Sources& sources,
-                                             const Program& program, const Patch& base = {});
+                                             const Program& program, const Patch& base = {},
+                                             bool counts_demerits = true);
 
 // The patch without the edits of one step, for each step that changed a source, in their order;
 // none where fewer than two did. An import stays where something else of the file changes.

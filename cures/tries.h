@@ -49,7 +49,7 @@ struct Merit {
   bool overrides = false;     // a dtype that a line asks for, or that was loaded
   int left = 0;               // warnings of harm that it leaves
   bool leaves_cause = false;  // a promotion that was to be cured still costs time
-  int dead_or_doubled = 0;    // see Demerits
+  int dead = 0, doubled = 0;  // see Demerits
   int literals = 0;           // where a name in scope has the dtype
   int place = 0;              // at the use where only the origin is wrong, or the other way round
   int integers = 0;           // that may be cast with what is floating

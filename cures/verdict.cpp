@@ -504,11 +504,13 @@ static bool draws_others(const Run& run, const Run& than) {
 std::optional<Judgement> Judge::judge_numbers(const Trial& trial, std::string& compared) {
   if (trial.numbers.empty()) compared = "; it prints no number to compare";
   if (!trial.numbers.empty() && is_without_numbers_)
-    compared = "; no number is compared, for the repair run has none that is right";
+    compared =
+        "; what it prints could not be checked: no run of the unchanged program prints a right "
+        "number";
   if (!repaired_ || trial.numbers.empty() || repaired_->numbers.size() != trial.numbers.size())
     return std::nullopt;
   if (draws_others(trial.recorded.run, repaired_->recorded.run)) {
-    compared = "; no number is compared, for it draws other random numbers than before";
+    compared = "; what it prints could not be checked: it draws other random numbers than before";
     return std::nullopt;
   }
   const double wanted = repaired_->numbers.back(), got = trial.numbers.back();

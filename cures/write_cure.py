@@ -11,7 +11,8 @@ QUESTION: {"questions": [[cure, …], …], "names", "signs", "dimension_first",
         "results": {file: [[line, column, end line, end column, dtype], …]} and "parameters": {root module: {name: dtype}}, as
         cures/known_dtypes.h has them; of a C++ source "cpp" is the dtype's name there
 ANSWER:   for each question {"ways": [{"edits": [{"path", "line", "column", "old", "new"}, …], "demerits": {…}}, …]}, the best way first,
-        each with all cures in it, as edits of what ran; or {"reason"}: why one could not be placed surely. demerits.py counts the demerits
+        each with all cures in it, as edits of what ran; or {"reason"}: why one could not be placed surely. demerits.py counts the demerits,
+        unless "counts_demerits" is false: all are 0 then
 
 A cure says what and where: "cast the operand target of mse_loss, train.py line 40, to float16". Here the expression is found
 that the line has for it, and each way to write the change there that a maintainer would: by the script's own name for the
@@ -1503,7 +1504,7 @@ def write(question):
             continue
         answer = {"edits": [*(edit for _, made, _ in changed for edit in made),
                             *(edit for key in in_cpp for edit in in_cpp[key].edits(edits[key]))],
-                  "demerits": demerits([(source, tree) for source, _, tree in changed])}
+                  "demerits": demerits([(source, tree) for source, _, tree in changed] if question.get("counts_demerits", True) else [])}
         if answer["edits"] not in [other["edits"] for other in answers]:
             answers.append(answer)
     if not answers:

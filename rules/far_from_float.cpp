@@ -16,6 +16,7 @@
 #include "rules/cures/cures.h"
 #include "rules/engine/formatting.h"
 #include "rules/engine/losses.h"
+#include "rules/engine/lost_epsilon.h"
 #include "rules/engine/meant_wraps.h"
 #include "rules/engine/rule.h"
 #include "rules/engine/run_index.h"
@@ -515,25 +516,6 @@ std::vector<Cure> moved(const RunIndex& index, const JudgeOptions& options, cons
   // The bound of a logarithm was rounded to 1, and so may be what it bounds.
   if (!std::isfinite(call.inexact->to)) add(cures, propose.compute_in_float(call));
   return cures;
-}
-
-// The call that adds an epsilon which is 0 there to what an infinity or a NaN comes of, as
-// log(h / w) behind "h += eps".
-const OpCall* epsilon_lost(const RunIndex& index, const OpCall& call, const Findings& out) {
-  const auto adds_nothing = [&](const OpCall& one) {
-    return one.id < call.id && one.site.line.file == call.site.line.file &&
-           one.site.line.function == call.site.line.function &&
-           out.is_reported_by(eps_underflow, one);
-  };
-  for (const OpCall* made : index.with_makers(call)) {
-    if (adds_nothing(*made)) return made;
-    for (const OpCallId id : index.consumers(*made)) {  // in place
-      const OpCall& reader = index.run().calls[id - 1];
-      const bool writes = !reader.operands.empty() && reader.operands.front().is_written;
-      if (writes && adds_nothing(reader)) return &reader;
-    }
-  }
-  return nullptr;
 }
 
 // What was reported of the calls that made the operands.

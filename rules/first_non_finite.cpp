@@ -17,6 +17,7 @@
 #include "rules/cures/cures.h"
 #include "rules/engine/formatting.h"
 #include "rules/engine/losses.h"
+#include "rules/engine/lost_epsilon.h"
 #include "rules/engine/rule.h"
 #include "rules/engine/run_index.h"
 
@@ -208,6 +209,11 @@ void report_nan(const RunIndex& index, const Event& nan, const Event& cause, Fin
       add(details.cures, kept_before_cast(index, propose, call));
     }
     if (was_finite && is_half(call)) details.follows = casts_before(index, call);
+    const OpCall* epsilon = was_finite ? epsilon_lost(index, call, out) : nullptr;
+    if (const auto holds = epsilon == nullptr ? std::nullopt : epsilon->result_dtype()) {
+      details.cures.insert(details.cures.begin(), propose.fit_epsilon(*epsilon, *holds));
+      details.follows.insert(details.follows.begin(), {&eps_underflow, epsilon->id});
+    }
     if (cause) {
       details.follows = {{&first_non_finite, cause.call->id}};
     } else if (!was_finite) {

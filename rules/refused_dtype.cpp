@@ -205,6 +205,13 @@ void cast(const Judged& judged, const OpCall& call, const Operand& odd, Dtype dt
   words.add(std::move(made));
 }
 
+// A line that casts all tensors of an object has cast a mask with them.
+bool was_mask(const Judged& judged, const OpCall& call, const Operand& odd) {
+  const OpCall* cast = judged.index.provenance().trace_back(call, odd).maker;
+  return cast != nullptr && judged.index.has(*cast, ops::kCast) && !cast->operands.empty() &&
+         cast->operands.back().dtypes == DtypeSet(Dtype::kBool);
+}
+
 // "Use the `^` or `logical_xor()` operator instead.", "If you are trying to invert a mask, use the
 // `~` …": LibTorch knows best.
 std::string own_advice(std::string_view error) {
@@ -477,7 +484,8 @@ Words of_dtype(const RefusedCall& refusal, const Judged& judged) {
   if (const std::string how = advised(refusal); !how.empty())
     words.add(judged.propose.rewrite(call, Dtype::kBool, how, words.fix));
   const Choice choice = choice_for(judged, call, *odd);
-  const std::optional<Dtype> wanted = wanted_dtype(refusal, *odd, choice);
+  std::optional<Dtype> wanted = wanted_dtype(refusal, *odd, choice);
+  if (choice.taken.contains(Dtype::kBool) && was_mask(judged, call, *odd)) wanted = Dtype::kBool;
   // What was measured to be taken, and is refused here for another argument, as a mode.
   const bool is_partial = choice.taken.intersects(dtypes);
   if (!choice.taken.empty() && !is_partial) {

@@ -53,7 +53,7 @@ TEST_CASE("A proof says where nothing is compared") {
   CHECK_THAT(judged(ended({}), ended({})).words, Contains("prints no number"));
   const Judgement died = judged(ended({0.5}, 1), ended({0.7}));
   CHECK(died.verdict == Verdict::kProven);
-  CHECK_THAT(died.words, Contains("the repair run has none that is right"));
+  CHECK_THAT(died.words, Contains("no run of the unchanged program prints a right number"));
 }
 
 TEST_CASE("What takes too long is not tried, and what dies is refuted") {
@@ -265,7 +265,7 @@ TEST_CASE("What values are worth in a repair run, which looks at none, is no fau
 }
 
 TEST_CASE("Merits compare in the order of what a maintainer minds") {
-  const Merit none, setting{.is_setting = true}, doubled{.dead_or_doubled = 1, .edits = 1};
+  const Merit none, setting{.is_setting = true}, doubled{.doubled = 1, .edits = 1};
   const Merit literal{.literals = 1}, float_model{.given_up = 1}, large{.edits = 9};
   CHECK(none < setting);
   CHECK(large < setting);

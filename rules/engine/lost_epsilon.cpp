@@ -1,0 +1,22 @@
+#include "rules/engine/lost_epsilon.h"
+
+namespace dtypecheck::rules {
+
+const OpCall* epsilon_lost(const RunIndex& index, const OpCall& call, const Findings& out) {
+  const auto adds_nothing = [&](const OpCall& one) {
+    return one.id < call.id && one.site.line.file == call.site.line.file &&
+           one.site.line.function == call.site.line.function &&
+           out.is_reported_by(eps_underflow, one);
+  };
+  for (const OpCall* made : index.with_makers(call)) {
+    if (adds_nothing(*made)) return made;
+    for (const OpCallId id : index.consumers(*made)) {  // in place
+      const OpCall& reader = index.run().calls[id - 1];
+      const bool writes = !reader.operands.empty() && reader.operands.front().is_written;
+      if (writes && adds_nothing(reader)) return &reader;
+    }
+  }
+  return nullptr;
+}
+
+}  // namespace dtypecheck::rules
