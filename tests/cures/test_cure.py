@@ -96,6 +96,18 @@ out = net(batch.cos())
 print(torch.baddbmm(state[None], out[None], torch.ones(1, 4, 4)).sum().item())
 """
 # Asked for fp16, it makes a layer in Half and feeds it with Float; bf16 and no are right. No file has its lines.
+LABELLED = """\
+import torch
+from torch.utils.data import DataLoader
+import numpy as np
+net = torch.nn.Linear(4, 3)
+data = [(np.ones(4, np.float32), np.int32(1)) for _ in range(8)]
+for x, label in DataLoader(data, batch_size=4):
+    loss = torch.nn.functional.cross_entropy(net(x), label)
+    loss.backward()
+    print(loss.item())
+"""
+
 ASKED_IN_THE_ENVIRONMENT = """\
 import os
 import torch
@@ -576,6 +588,20 @@ class CureTest(unittest.TestCase):
         found = json.loads(self.cure("--json", "accelerated/run", status=0).stdout)
         self.assertEqual((found["verdict"], found["command"], found["patch"]), ("proven", f"{PYTHON} train.py --mixed_precision bf16", ""), found)
 
+    def test_a_report_says_what_can_be_written(self):
+        """The labels are made a tensor in a loader's collate function, which the program's own line does not call."""
+        self.record("labelled", LABELLED)
+        report = self.run_tool("report", "labelled/run").stdout
+        self.assertIn("try   cast the target of cross_entropy_loss to Long, train.py:7", report.replace("labelled/", ""))
+        found = json.loads(self.cure("--json", "labelled/run", status=0).stdout)
+        first = next(tried for tried in found["tries"] if tried["verdict"] != "not tried")
+        self.assertEqual((first["changes"][0]["line"], first["verdict"]), (7, "proven"))
+        # Nothing is sought in a source that has changed since it ran.
+        copy = shutil.copytree(self.folder / "labelled/run", self.folder / "labelled/copy")
+        (copy / "cure.json").unlink()
+        (self.folder / "labelled/train.py").write_text(LABELLED + "# changed\n")
+        self.assertNotIn("cross_entropy_loss to Long", self.run_tool("report", "labelled/copy").stdout)
+
     def test_the_variable_that_asked_for_a_dtype_is_set_again(self):
         folder = self.folder / "asked"
         folder.mkdir()
@@ -583,6 +609,16 @@ class CureTest(unittest.TestCase):
         self.run_tool("trace", "--no-report", "--out", "run", "--", PYTHON, "train.py", cwd=folder,
                       env=self.environment | {"TRAIN_PRECISION": "fp16"})
         found = json.loads(self.cure("--json", "asked/run", status=0).stdout)
+        self.assertEqual(found["verdict"], "proven", found)
+
+    def test_modules_are_found_where_they_were(self):
+        folder = self.folder / "beside"
+        (folder / "lib").mkdir(parents=True)
+        (folder / "lib/helper.py").write_text("import torch\ndef ones():\n    return torch.ones(4, dtype=torch.float64)\n")
+        (folder / "train.py").write_text("import torch\nfrom helper import ones\nprint(torch.nn.Linear(4, 2)(ones()).sum().item())\n")
+        self.run_tool("trace", "--no-report", "--out", "run", "--", PYTHON, "train.py", cwd=folder,
+                      env=self.environment | {"PYTHONPATH": "lib"})
+        found = json.loads(self.cure("--json", "beside/run", status=0).stdout)
         self.assertEqual(found["verdict"], "proven", found)
 
     def test_a_setting_that_still_loses_steps_is_not_the_last(self):
