@@ -1305,6 +1305,16 @@ def ask_otherwise(site):
     return [edits]
 
 
+def clipped_picture(site):
+    """np.clip(picture.astype(np.int32) + noise, 0, 255).astype(np.uint8)"""
+    operation = signed(site, list(head_nodes(site.statement)), site.cure["calls"][0]["op"])
+    node, name = operation[2] if operation else None, numpy_name(site.source)
+    if not isinstance(node, ast.BinOp) or name is None:
+        raise Unplaced("the line has no such operation")
+    return [[site.source.before(node, f"{name}.clip("), *suffixed(site, node.left, f".astype({name}.int32)"),
+             site.source.behind(node, f", 0, 255).astype({name}.uint8)")]]
+
+
 def dtype_left_out(site):
     """from_pretrained(path, dtype=torch.float32) for a call that takes the dtype of a file where it is given none."""
     call = site.focus if isinstance(site.focus, ast.Call) else only([n for n in site.calls() if n is getattr(site.statement, "value", None)], "the call")
@@ -1403,7 +1413,7 @@ def copied_back(site):
     return [[site.source.new_line(site.statement.end_lineno, site.source.indent_of(site.statement.lineno - 1), f"{source}.copy_({copy})")]]
 
 
-REWRITES = {"linear in Float": linear_in_float, "copied back": copied_back, "clipped": clipped, "astype": astype, "autocast left": leave_autocast,
+REWRITES = {"linear in Float": linear_in_float, "copied back": copied_back, "clipped": clipped, "clipped back": clipped_picture, "astype": astype, "autocast left": leave_autocast,
             "autocast off": autocast_off, "lowest": lowest, "held at lowest": held_at_lowest, "constructor": constructor, "not in place": not_in_place,
             "floating alone": floating_alone, "floats alone": floats_alone, "floor": floor, "whole numbers": whole_numbers, "^": exclusive_or,
             "~": invert, "number": fit_number, "epsilon": fit_epsilon, "optimizer epsilon": fit_optimizer_epsilon, "default dtype": default_dtype, "gradient": cast_gradient, "gradient read": cast_gradient_read,

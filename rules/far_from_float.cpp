@@ -149,9 +149,15 @@ std::vector<Cure> widened(const RunIndex& index, const JudgeOptions& options, co
   const auto is_read = [](const Operand& operand) {
     return operand.dtypes.within(kIntegral) && operand.promotes() && !operand.is_written;
   };
+  const CureProposer propose(index, options);
+  // A count keeps the dtype that it was made in.
+  const bool is_count = !call.operands.empty() && call.operands.front().is_written;
+  const OpCall* maker =
+      is_count ? index.provenance().trace_back(call, call.operands.front()).maker : nullptr;
+  if (maker != nullptr && index.has(*maker, ops::kFactory))
+    if (auto cure = propose.cast_result(*maker, Dtype::kLong)) return {*std::move(cure)};
   const auto read = std::find_if(call.operands.begin(), call.operands.end(), is_read);
   if (read == call.operands.end() || !is_users_own(call.site)) return {};
-  const CureProposer propose(index, options);
   for (const Operand& operand : call.operands) {  // of bytes ~ is no logical not
     const OpCall* made = index.run().call(operand.origin);
     if (made != nullptr && made->short_op() == "bitwise_not" && is_users_own(made->site))
@@ -232,6 +238,11 @@ std::vector<Cure> widened_arrays(const RunIndex& index, const JudgeOptions& opti
   if (arrays.size() > 1 || wraps_again) add(cures, propose.cast_arrays(call, arrays, wide));
   add(cures, propose.cast_operand(call, *arrays.front(), wide, "input"));
   if (arrays.size() == 1 && !wraps_again) add(cures, propose.cast_arrays(call, arrays, wide));
+  // What reads the picture may take bytes alone.
+  if (dtype == Dtype::kByte && !is_clipped && is_users_own(call.site))
+    cures.push_back(propose.rewrite(call, dtype, "clipped back",
+                                    "compute it in wider numbers, and clip it before it is cast "
+                                    "back"));
   return cures;
 }
 

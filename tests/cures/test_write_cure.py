@@ -729,6 +729,13 @@ def main(args):
             self.check(f"model = {before}", f"model = {after}", 2, "rewrite", operand="dtype left out", dtype="float32")
         self.refuse("the call is 2 times|the call", "import torch\nmodel = a.b\n", 2, "rewrite", operand="dtype left out", dtype="float32")
 
+    def test_a_picture_that_stays_one(self):
+        for before, after in (("a = a + noise", "a = np.clip(a.astype(np.int32) + noise, 0, 255).astype(np.uint8)"),
+                              ("a = (a - b) + f(a)", "a = np.clip((a - b).astype(np.int32) + f(a), 0, 255).astype(np.uint8)")):
+            self.check(f"import numpy as np\n{before}", f"import numpy as np\n{after}", 3, "rewrite", op="numpy.add", operand="clipped back",
+                       dtype="uint8")
+        self.refuse("no such operation", "import numpy as np\na = f(a)\n", 2, "rewrite", op="numpy.add", operand="clipped back", dtype="uint8")
+
     def test_the_use_of_a_model(self):
         self.parameters("if a:\n  y = unet(x)", "if a:\n  unet.to(dtype=torch.float32)\n  y = unet(x)", line=3)
         self.refuse("makes or uses unet", "import torch\ny = vae(x)\n", 2, "cast parameters", operand="unet")
