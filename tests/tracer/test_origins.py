@@ -41,6 +41,11 @@ class Origins(TracedTest):
         self.assertEqual((self.done.out, self.done.err), (self.untraced.out, self.untraced.err))
         self.assertIn("True from_numpy", self.done.out)
 
+    def test_a_view_in_another_dtype(self):
+        """It is an origin of its own, and its base keeps the one that it had."""
+        self.assertEqual(self.origin_at("read parts")["op"], "aten::view_as_real")
+        self.assertEqual(self.origin_at("read spectrum")["op"], "aten::fft_rfft")
+
     def test_one_line_that_is_given_tensors_of_two_makers(self):
         for name, op in (("scores", "aten::randn"), ("labels", "aten::zeros")):
             with self.subTest(name):

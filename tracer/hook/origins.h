@@ -1,6 +1,7 @@
 // origins.h: hot. Which signature gave a tensor its dtype, by the identity of its storage.
 //
-// A view shares its base's storage, so views need no entry of their own. A storage's address is
+// A view shares its base's storage, so views need no entry of their own, but for one in another
+// dtype, as view_as_real() gives. A storage's address is
 // used again as soon as it is freed; a digest of the data pointer and the dtype is kept beside it
 // and must agree, so that what an untracked creation (numpy, mmap'ed files) put at the same address
 // is not given a wrong origin.
@@ -26,14 +27,19 @@ class Origins {
     Way* entry = nullptr;
     for (Way& way : set.ways) {
       if (way.what.load(std::memory_order_relaxed) >> kDigestBits != word(storage)) continue;
-      entry = &way;
-      break;
+      if (entry) way.what.store(0, std::memory_order_relaxed);  // of a view in another dtype
+      if (!entry) entry = &way;
     }
-    if (!entry) entry = &way_for_new(set);
+    write(entry ? *entry : way_for_new(set), what_of(storage, data, dtype), signature);
+  }
+
+  // A view in another dtype than its base: the base keeps its own origin.
+  void set_view(const void* storage, const void* data, uint8_t dtype, uint32_t signature) {
+    Set& set = sets_[index_of(storage)];
     const uint64_t what = what_of(storage, data, dtype);
-    entry->what.store(what, std::memory_order_relaxed);
-    entry->value.store(uint64_t{signature} << 32 | check_of(what, signature),
-                       std::memory_order_relaxed);
+    for (Way& way : set.ways)
+      if (way.what.load(std::memory_order_relaxed) == what) return write(way, what, signature);
+    write(way_for_new(set), what, signature);
   }
 
   // The signature, or 0.
@@ -64,6 +70,11 @@ class Origins {
   struct alignas(64) Set {
     Way ways[kWays];
   };
+  static void write(Way& way, uint64_t what, uint32_t signature) {
+    way.what.store(what, std::memory_order_relaxed);
+    way.value.store(uint64_t{signature} << 32 | check_of(what, signature),
+                    std::memory_order_relaxed);
+  }
   static uint64_t word(const void* storage) {
     return reinterpret_cast<uint64_t>(storage) << 16 >> kDigestBits;
   }

@@ -192,9 +192,14 @@ void remember_origin(const Frame& frame, const c10::IValue& value) {
     return;
   }
   const c10::StorageImpl* storage = storage_of(value);
-  if (!storage || storage == frame.first_storage) return;
+  if (!storage) return;
   const c10::TensorImpl* impl = value.unsafeToTensorImpl();
   if (!is_plain(impl)) return;
+  if (storage == frame.first_storage) {
+    if (dtype_of(impl) != frame.first_dtype)
+      tracer.origins.set_view(storage, data_of(impl), dtype_of(impl), frame.signature->id);
+    return;
+  }
   set_origin(impl, frame.signature->id);
 }
 
@@ -286,6 +291,8 @@ void on_op_start(ThreadState* state, const at::RecordFunction& fn) {
   frame.op = op;
   frame.throws_before = state->throws;
   frame.first_storage = first_storage(*op, inputs);
+  if (frame.first_storage)
+    frame.first_dtype = dtype_of(inputs[op->key_arguments[0].index].unsafeToTensorImpl());
   if (op->may_call_anything && tracer.python) frame.top = python::top();
   Expected& expected = expectations.guess();
   place(state, parent, frame, fn, inputs, &expected);

@@ -31,6 +31,7 @@ struct Frame {
   uint32_t site = 0;
   uint32_t throws_before = 0;
   uint8_t phase = 0;
+  uint8_t first_dtype = 0;  // of that argument
   bool autocast_on = false;
   bool inputs_finite = false;  // with value checks
   bool inputs_had_no_nan = false;

@@ -31,6 +31,12 @@ first + 1  # <- read first
 
 
 
+spectrum = torch.fft.rfft(torch.ones(4))
+real, _ = torch.view_as_real(spectrum).unbind(-1)  # <- parts
+real + 1  # <- read parts
+spectrum + 1  # <- read spectrum
+
+
 def chosen(tensor):
     return tensor[torch.tensor([0, 1])]  # <- chosen
 
