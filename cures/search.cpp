@@ -146,8 +146,8 @@ class Searcher {
       const Cure* first = candidate.parts.empty() ? nullptr : candidate.parts.front().second;
       if (other_numbers.contains(first)) continue;
       if (attempts_.is_over() || attempts_.is_chosen()) break;
-      const bool is_alike = candidate.setting == nullptr &&
-                            (goals_.is_refused || candidate.is_of(goal));
+      const bool is_alike =
+          candidate.setting == nullptr && (goals_.is_refused || candidate.is_of(goal));
       if (partials.size() >= kMaxPartials && is_alike) continue;
       // What is begun well is gone on with before a kind of change that nobody would choose first.
       const int last = std::exchange(rank, candidate.rank);

@@ -481,8 +481,10 @@ Words of_dtype(const RefusedCall& refusal, const Judged& judged) {
         fmt::format("{} has no {} kernel on {}", call.op, dtype_word(*odd), call.device_type());
   }
   words.fix = own_advice(refusal.error);
-  if (const std::string how = advised(refusal); !how.empty())
+  if (const std::string how = advised(refusal); !how.empty()) {
+    words.fix = how == "~" ? "write ~mask in place of 1 - mask" : "write ^ in place of -";
     words.add(judged.propose.rewrite(call, Dtype::kBool, how, words.fix));
+  }
   const Choice choice = choice_for(judged, call, *odd);
   std::optional<Dtype> wanted = wanted_dtype(refusal, *odd, choice);
   if (choice.taken.contains(Dtype::kBool) && was_mask(judged, call, *odd)) wanted = Dtype::kBool;
