@@ -145,6 +145,7 @@ Attempted Attempts::attempt(const Node& node, const Finding& goal, const Candida
     Merit merit = Candidates::best_merit(node, candidate, way);
     if (failed > 0) merit.literals = 0;  // no name has it there
     next.patch = way;
+    if (!way.words.empty() && candidate.parts.size() == 1) next.changes.back().text = way.words;
     if (!could_be_chosen(merit) || !is_new(next)) continue;
     result = run_way(node, goal, next, setting != nullptr, merit);
     const Reason reason = result.judged.reason;

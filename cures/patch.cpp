@@ -337,6 +337,7 @@ static Patch patch_of(const Json& way, const Patch& base, int fewest_literals) {
     files[file] = joined(read_file(file), files[file], then);
   patch.edits.clear();
   for (auto& [file, all] : files) patch.edits.insert(patch.edits.end(), all.begin(), all.end());
+  patch.words = way.value("words", "");
   const Json& counted = way.at("demerits");
   const int literals = counted.at("literals");
   patch.by_step[step] = {counted.at("dead"), counted.at("doubled"), literals,

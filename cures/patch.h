@@ -42,6 +42,7 @@ struct Demerits {
 struct Patch {
   std::vector<SourceEdit> edits;    // of the files as they are
   std::map<int, Demerits> by_step;  // of the edits of each
+  std::string words;                // what it does, where that is another thing than the cure says
   std::string reason;               // why there is none
   bool was_sought = false;          // in the source, which is still what ran
 

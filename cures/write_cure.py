@@ -11,7 +11,7 @@ QUESTION: {"questions": [[cure, …], …], "names", "signs", "dimension_first",
         "results": {file: [[line, column, end line, end column, dtype], …]} and "parameters": {root module: {name: dtype}}, as
         cures/known_dtypes.h has them; of a C++ source "cpp" is the dtype's name there
 ANSWER:   for each question {"ways": [{"edits": [{"path", "line", "column", "old", "new"}, …], "demerits": {…}}, …]}, the best way first,
-        each with all cures in it, as edits of what ran; or {"reason"}: why one could not be placed surely. demerits.py counts the demerits,
+        each with all cures in it, as edits of what ran, and "words" where they do another thing than the cure says; or {"reason"}: why one could not be placed surely. demerits.py counts the demerits,
         unless "counts_demerits" is false: all are 0 then
 
 A cure says what and where: "cast the operand target of mse_loss, train.py line 40, to float16". Here the expression is found
@@ -44,6 +44,14 @@ from wanted_dtype import dtype_names, dtype_texts, dtypes_named, names_of_dtype 
 
 
 # ---- kinds of cures: each gives its ways, a way is a list of edits
+
+class Way(list):
+    """Edits that do another thing than the cure says."""
+
+    def __init__(self, edits, words):
+        super().__init__(edits)
+        self.words = words
+
 
 KINDS = {}  # by the names of core/cure_kinds.inc
 
@@ -1180,9 +1188,13 @@ def own_masters(site):
     bound = [n.lineno for n in ast.walk(site.source.tree) if isinstance(n, ast.Assign) and names
              and dotted(n.targets[0]) == names[0]]
     tested = {node: word_tested(node.test) for node in found}
-    ways = [[site.source.replaced(node.test, f'{site.source.text(node.test.left)} in ("{word}", "{brain[word]}")') for node, word in tested.items()]]
+    lines = ", ".join(str(node.lineno) for node in found)
+    words = "cast what is trained to Float in this precision too, as the script does in another, " \
+            f"{os.path.basename(site.cure['file'])}:{lines}"
+    ways = [Way([site.source.replaced(node.test, f'{site.source.text(node.test.left)} in ("{word}", "{brain[word]}")')
+                 for node, word in tested.items()], words)]
     if bound and torch and all(max(bound) < node.lineno for node in found):
-        ways.insert(0, [site.source.replaced(node.test, f"{names[0]} != {torch}.float32") for node in found])
+        ways.insert(0, Way([site.source.replaced(node.test, f"{names[0]} != {torch}.float32") for node in found], words))
     return ways
 
 
@@ -1515,6 +1527,8 @@ def write(question):
         answer = {"edits": [*(edit for _, made, _ in changed for edit in made),
                             *(edit for key in in_cpp for edit in in_cpp[key].edits(edits[key]))],
                   "demerits": demerits([(source, tree) for source, _, tree in changed] if question.get("counts_demerits", True) else [])}
+        if len(all_ways) == 1:
+            answer["words"] = getattr(all_ways[0][1][number], "words", "")
         if answer["edits"] not in [other["edits"] for other in answers]:
             answers.append(answer)
     if not answers:
