@@ -50,8 +50,9 @@ struct Finding {
   std::vector<NotedPlace> places;  // further places of the same fault, in source that was analysed
   std::vector<SourceEdit> edits;   // the cure, where it is mechanical: all of them or none
   bool is_asked_for = false;       // 16-bit weights, by an option of the command line that says so
-  bool is_loaded_low = false;  // 16-bit weights of a file, which nothing in the program asked for
-  uint64_t count = 1;          // how often it happened
+  bool is_loaded_low =
+      false;           // of 16-bit weights of a file, which nothing in the program asked for
+  uint64_t count = 1;  // how often it happened
   uint32_t first_step = 0;
   std::string follows;   // id of the finding that this one is a consequence of
   uint32_t process = 0;  // index into Run::processes
