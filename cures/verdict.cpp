@@ -436,8 +436,13 @@ Judgement Judge::judge(const Node& node, const Finding& goal, const Node& next, 
     return {Verdict::kCures, Reason::kFurther, "then " + described(*beside)};
   std::string compared;
   if (auto differs = judge_numbers(trial, compared)) return *std::move(differs);
+  // A GradScaler skips steps whose gradients are infinite.
+  const bool has_fewer = node.trial->ended_well() && trial.ended_well() && trial.steps() > 0 &&
+                         trial.steps() < node.trial->steps();
+  const std::string skipped =
+      has_fewer ? fmt::format(" ({} before the change)", node.trial->steps()) : "";
   return {Verdict::kProven, Reason::kEnd,
-          fmt::format("{}, {}{}", how_far(trial), left_words(trial), compared)};
+          fmt::format("{}{}, {}{}", how_far(trial), skipped, left_words(trial), compared)};
 }
 
 bool Judge::was_reached(const Run& run, const Finding& finding) const {
