@@ -32,7 +32,7 @@ from casts import (asked_instead, asks_for_dtype, cast_edits, cast_text, cast_wa
                    text_of_cast_back, with_keyword)
 from cpp_source import CppFile  # noqa: E402
 from demerits import demerits, receivers  # noqa: E402
-from modules import compiled_argument, dtype_of_value, may_be_list, module_argument, module_call, module_inputs  # noqa: E402
+from modules import compiled_argument, dtype_of_value, leaves, may_be_list, module_argument, module_call, module_inputs  # noqa: E402
 from operands import operand_nodes, signed  # noqa: E402
 from source import Notebook, Source, Unplaced, change_between, edit_of, read  # noqa: E402
 from statement import Site  # noqa: E402
@@ -120,7 +120,8 @@ def cast_module_input(site):
         raise Unplaced(f"the inputs of {site.cure['module'] or site.cure['calls'][0]['op']} were not found on the line")
     choices = module_inputs(site, node)
     spread = [keyword.value for keyword in node.keywords if keyword.arg is None and is_name(keyword.value)]
-    if not choices and len(spread) == 1 and torch_name(site.source):
+    unknown = [leaf for leaf, at in leaves(site, node.args, site.statement) if dtype_of_value(site, leaf, at) is None]
+    if not choices and len(spread) == 1 and torch_name(site.source) and len(unknown) < 2:  # of two one may be it as well
         is_cast = f"{torch_name(site.source)}.is_tensor(v) and v.is_floating_point()"
         return [[site.source.replaced(spread[0], f"{{k: v.to({dtype}) if {is_cast} else v for k, v in {site.source.text(spread[0])}.items()}}"),
                  *more] for dtype, more in dtype_texts(site, node)]
@@ -238,12 +239,13 @@ def cast_result(site):
     if node is not None:
         alike = made_alike(site, node)
         return cast_ways(site, alike) + (cast_ways(site, node) if len(alike) > 1 else []) + copied(site)
-    if site.cure["calls"][0]["op"].startswith("empty"):
+    value = getattr(site.statement, "value", None)
+    is_read = is_loading(site) and isinstance(value, ast.Subscript)  # torch.load(path)["latents"]
+    if site.cure["calls"][0]["op"].startswith("empty") and not is_read:
         raise Unplaced("the line does not call what makes it")  # a layer's parameters
     operation = signed(site, list(head_nodes(site.statement)), site.cure["calls"][0]["op"])
     if operation and isinstance(operation[2], ast.BinOp):
         return cast_ways(site, operation[2]) + copied(site)
-    value = getattr(site.statement, "value", None)
     targets = getattr(site.statement, "targets", [getattr(site.statement, "target", None)])
     is_one = isinstance(site.statement, (ast.Assign, ast.AnnAssign, ast.Return)) and value is not None and not isinstance(
         targets[0], ast.Tuple) and not isinstance(value, (ast.Dict, ast.List, ast.Tuple, ast.Set))

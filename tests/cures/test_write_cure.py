@@ -550,6 +550,8 @@ class Net(nn.Module):
         self.check("m = p.to(there)", "m = p.to(there).to(torch.float32)", 2, "cast result", op="_to_copy", **made)
         self.refuse("gives no value", "import torch\nf(a)\n", 2, "cast result", op="ones", **made)
         self.refuse("does not call what makes it", "import torch\nm = nn.Linear(2, 2)\n", 2, "cast result", op="empty", **made)
+        self.check("x = torch.load(p)['x']", "x = torch.load(p)['x'].to(torch.float32)", 2, "cast result", op="empty", **made)
+        self.refuse("does not call what makes it", "import torch\nstate = torch.load(p)\n", 2, "cast result", op="empty", **made)
 
     def test_what_gives_a_factory_its_shape(self):
         """It may have the dtype that is wanted; the constant comes behind it."""
