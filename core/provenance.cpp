@@ -18,18 +18,22 @@ bool has(const OpCall& call, uint64_t facts) { return (ops::facts_of(call.op) & 
 // Of several operands that have the dtype of the result, the least rank handed it on. What is
 // written in place keeps its dtype whatever meets it. A tensor without dimensions promotes nothing.
 // An activation explains more than a parameter, which was there before, and than out=, whose
-// memory was chosen for the result. Among equals the one whose own origin is known.
-int rank(const Operand& operand) {
+// memory was chosen for the result. Among equals the one whose own origin is known, then the one
+// that has the shape of the result: factors and time steps are cast to what they are spread over.
+int rank(const OpCall& call, const Operand& operand) {
   if (operand.is_written && operand.role != Role::kOut) return 0;
-  return (operand.promotes() ? 0 : 8) + (is_parameter(operand) ? 4 : 0) +
-         (operand.role == Role::kOut ? 2 : 0) + (operand.origin == kNoOpCall ? 1 : 0);
+  const bool is_whole =
+      !call.results.empty() && operand.has_shape && operand.shape == call.results.front().shape;
+  return (operand.promotes() ? 0 : 16) + (is_parameter(operand) ? 8 : 0) +
+         (operand.role == Role::kOut ? 4 : 0) + (operand.origin == kNoOpCall ? 2 : 0) +
+         (is_whole ? 0 : 1);
 }
 
 const Operand* operand_of(const OpCall& call, DtypeSet dtypes) {
   const Operand* first = nullptr;
   for (const Operand& operand : call.operands) {
     if (operand.dtypes != dtypes || operand.is_wrapped_number) continue;
-    if (first == nullptr || rank(operand) < rank(*first)) first = &operand;
+    if (first == nullptr || rank(call, operand) < rank(call, *first)) first = &operand;
   }
   return first;
 }

@@ -2,8 +2,9 @@
 // cast to the same dtype in every step.
 // Misses: round trips through more than one other op; those that a library begins, whose line
 // nobody can change (the cast bill has them); weights that no gradient and no optimizer ever
-// changes though they ask for one. Silent on purpose: what moves next to nothing; gradients, which
-// autograd casts; weights that the program steps, or keeps an average in.
+// changes though they ask for one; frozen weights of a model whose others a line writes in a loop.
+// Silent on purpose: what moves next to nothing; gradients, which autograd casts; weights that the
+// program steps, or keeps an average in.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -51,12 +52,14 @@ class Casts {
     for (const OpCall& call : index.run().calls) {
       for (const Operand& operand : call.operands) {
         if (!is_parameter(operand)) continue;
-        if (operand.is_written && !is_load(call))
-          written_.insert({call.process, operand.parameter});
+        named_[alike(call, operand)].insert(operand.parameter);
         if (operand.requires_grad)
           trained_roots_.insert({call.process, root_module(owner_module(operand.parameter))});
       }
     }
+    for (const OpCall& call : index.run().calls)
+      for (const Operand& operand : call.operands)
+        if (is_parameter(operand) && operand.is_written && !is_load(call)) add_write(call, operand);
   }
 
   void check() {
@@ -76,6 +79,46 @@ class Casts {
   }
 
  private:
+  using Root = std::pair<uint32_t, std::string>;                      // process, model
+  using Kind = std::tuple<uint32_t, uint64_t, size_t>;                // process, dtypes, rank
+  using Alike = std::tuple<uint32_t, std::string, uint64_t, size_t>;  // and the model
+
+  static Root root_of(const OpCall& call, const Operand& operand) {
+    return {call.process, root_module(owner_module(operand.parameter))};
+  }
+  static Kind kind_of(const OpCall& call, const Operand& operand) {
+    return {call.process, operand.dtypes.bits(), operand.shape.size()};
+  }
+  static Alike alike(const OpCall& call, const Operand& operand) {
+    return {call.process, root_of(call, operand).second, operand.dtypes.bits(),
+            operand.shape.size()};
+  }
+
+  // Equal calls are stored once, with the parameter of the first: a line that writes more often
+  // than once a step writes others too, of the same model as far as that one has enough of them,
+  // else of any. What asks for a gradient is told apart, and is none of the frozen ones.
+  void add_write(const OpCall& call, const Operand& operand) {
+    written_.insert({call.process, operand.parameter});
+    const uint64_t steps = call.last_step - call.first_step + 1;
+    if (operand.requires_grad || call.count <= steps) return;
+    written_roots_.insert(root_of(call, operand));
+    if (call.count > steps * named_[alike(call, operand)].size())
+      written_kinds_.insert(kind_of(call, operand));
+  }
+
+  bool is_written(const OpCall& call, const Operand& operand) const {
+    return written_.contains({call.process, operand.parameter}) ||
+           written_roots_.contains(root_of(call, operand)) ||
+           written_kinds_.contains(kind_of(call, operand)) || is_made_in_steps(operand);
+  }
+
+  // `p.data = …` writes nothing, and gives the parameter another tensor.
+  bool is_made_in_steps(const Operand& operand) const {
+    if (operand.origin == kNoOpCall) return false;
+    const OpCall& maker = index_.run().calls[operand.origin - 1];
+    return !is_load(maker) && maker.last_step > maker.first_step;
+  }
+
   static bool is_load(const OpCall& call) { return call.site.phase == Phase::kLoad; }
   static bool is_backward(const OpCall& call) { return call.site.phase == Phase::kBackward; }
 
@@ -125,7 +168,7 @@ class Casts {
     if (!is_parameter(source) || source.requires_grad || is_backward(call)) return false;
     if (source.kind != TensorKind::kDense) return false;
     if (call.count < 2 || call.last_step == call.first_step) return false;
-    return !written_.contains({call.process, source.parameter});
+    return !is_written(call, source);
   }
 
   void report(const Churn& churn, const std::string& message, const Details& details) {
@@ -187,8 +230,10 @@ class Casts {
   Findings& out_;
   std::vector<Cast> casts_;
   std::map<OpCallId, const Cast*> by_call_;
-  std::set<std::pair<uint32_t, std::string>> written_;        // process, parameter
-  std::set<std::pair<uint32_t, std::string>> trained_roots_;  // process, model
+  std::set<std::pair<uint32_t, std::string>> written_;  // process, parameter
+  std::map<Alike, std::set<std::string>> named_;        // parameters that any call names
+  std::set<Root> written_roots_, trained_roots_;
+  std::set<Kind> written_kinds_;
   Churns round_trips_, weights_;
 };
 

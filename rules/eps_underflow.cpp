@@ -11,37 +11,12 @@
 #include "rules/cures/cures.h"
 #include "rules/engine/formatting.h"
 #include "rules/engine/mix.h"
-#include "rules/engine/rounding.h"
 #include "rules/engine/rule.h"
 #include "rules/engine/run_index.h"
+#include "rules/engine/vanishing_number.h"
 
 namespace dtypecheck::rules {
 namespace {
-
-std::optional<double> rounded(double value, DtypeSet dtypes) {
-  const auto dtype = dtypes.single();
-  if (dtype == Dtype::kHalf) return round_to_half(value);
-  if (dtype == Dtype::kBFloat16) return round_to_bfloat16(value);
-  if (dtype == Dtype::kFloat) return static_cast<double>(static_cast<float>(value));
-  return std::nullopt;
-}
-
-const Operand* tensor_of(const OpCall& call) {
-  const auto tensor =
-      std::find_if(call.operands.begin(), call.operands.end(),
-                   [](const Operand& o) { return o.is_floating() && !o.is_wrapped_number; });
-  return tensor == call.operands.end() ? nullptr : &*tensor;
-}
-
-const ScalarArgument* vanishing_scalar(const OpCall& call, DtypeSet dtypes) {
-  for (const ScalarArgument& scalar : call.scalars) {
-    // alpha and value are factors, computed in Float inside.
-    const bool is_added = (ops::argument_facts(scalar.name) & ops::kAddend) != 0;
-    if (scalar.dtype || scalar.value == 0 || !is_added) continue;
-    if (rounded(scalar.value, dtypes) == 0.0) return &scalar;
-  }
-  return nullptr;
-}
 
 bool divides_by(const OpCall& division, OpCallId origin) {
   return std::any_of(
@@ -64,6 +39,34 @@ const OpCall* division_by(const RunIndex& index, const OpCall& call, const Opera
   return nullptr;
 }
 
+// What reads the result and has no finite answer at 0, where a division is not known.
+const OpCall* logarithm_of(const RunIndex& index, const OpCall& call) {
+  for (const OpCallId id : index.consumers(call)) {
+    const OpCall& consumer = index.run().calls[id - 1];
+    const ops::OpName name = ops::parse_op_name(consumer.op);
+    if (name.base == "log" || name.base == "log2" || name.base == "log10") return &consumer;
+  }
+  return nullptr;
+}
+
+// clamp(x, min=1e-8) lets nothing below a floor, which it adds to nothing.
+std::string use_of_number(const RunIndex& index, const OpCall& call, const OpCall* division) {
+  const std::string_view name = ops::parse_op_name(call.op).base;
+  const bool is_floor = name.starts_with("clamp") || name == "maximum";
+  const std::string what = fmt::format(
+      "{} {}", call.op, is_floor ? "has a floor that is 0 here" : "adds an eps that is 0 here");
+  if (division != nullptr)
+    return fmt::format(
+        "{}, and {} divides by the result: 0/0 is NaN, anything else over 0 is "
+        "infinite",
+        what, division->op);
+  if (const OpCall* logarithm = logarithm_of(index, call))
+    return fmt::format("{}, and {} reads the result, whose logarithm at 0 is infinite", what,
+                       logarithm->op);
+  return fmt::format("{}, so it keeps no {} away from 0", what,
+                     is_floor ? "number" : "denominator");
+}
+
 Details explain(const RunIndex& index, const JudgeOptions& options, const OpCall& call,
                 const Operand& tensor) {
   const OpCall* division = division_by(index, call, tensor);
@@ -71,14 +74,7 @@ Details explain(const RunIndex& index, const JudgeOptions& options, const OpCall
   Details details;
   details.odd = tensor.name;
   details.severity = in_optimizer && division != nullptr ? Severity::kError : Severity::kWarning;
-  details.why =
-      division == nullptr
-          ? fmt::format("{} adds an eps that is 0 here, so it keeps no denominator away from 0",
-                        call.op)
-          : fmt::format(
-                "{} adds an eps that is 0 here, and {} divides by the result: 0/0 is NaN, anything "
-                "else over 0 is infinite",
-                call.op, division->op);
+  details.why = use_of_number(index, call, division);
   const CureProposer propose(index, options);
   if (in_optimizer) {
     details.why += "; an eps of 1e-4 would be finite, and the steps still too coarse";
@@ -95,16 +91,11 @@ Details explain(const RunIndex& index, const JudgeOptions& options, const OpCall
 }
 
 void check(const OpCall& call, const RunIndex& index, Findings& out) {
-  if (!index.has(call, ops::kAddsScalar) || call.scalars.empty()) return;
-  const Operand* tensor = tensor_of(call);
-  if (tensor == nullptr) return;
-  // An op that answers in a wider dtype computes in it.
-  const DtypeSet dtypes = call.results.empty() ? tensor->dtypes : call.results.front().dtypes;
-  const ScalarArgument* scalar = vanishing_scalar(call, dtypes);
-  if (scalar == nullptr) return;
+  const auto found = vanishing_number(call);
+  if (!found) return;
   const std::string message =
-      fmt::format("{} is 0 in {}", number(scalar->value), dtypes.to_string());
-  out.add(call, message, [&] { return explain(index, out.options(), call, *tensor); });
+      fmt::format("{} is 0 in {}", number(found->scalar->value), found->dtypes.to_string());
+  out.add(call, message, [&] { return explain(index, out.options(), call, *found->tensor); });
 }
 
 }  // namespace

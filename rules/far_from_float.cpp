@@ -161,8 +161,7 @@ std::vector<Cure> widened(const RunIndex& index, const JudgeOptions& options, co
   for (const Operand& operand : call.operands) {  // of bytes ~ is no logical not
     const OpCall* made = index.run().call(operand.origin);
     if (made != nullptr && made->short_op() == "bitwise_not" && is_users_own(made->site))
-      return {propose.rewrite(*made, Dtype::kBool, "inverted",
-                              "cast it to Bool before ~, which flips the bits of a byte")};
+      return {propose.invert_as_bool(*made)};
   }
   const Dtype wide = is_for_floats ? Dtype::kFloat : Dtype::kLong;
   std::vector<const Operand*> factors;  // of a product, which promotes none

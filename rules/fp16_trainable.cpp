@@ -4,13 +4,17 @@
 #include <fmt/format.h>
 
 #include <map>
+#include <optional>
 #include <set>
 
+#include "ops/ops.h"
 #include "rules/cures/cures.h"
+#include "rules/engine/formatting.h"
 #include "rules/engine/half_weights.h"
 #include "rules/engine/rule.h"
 #include "rules/engine/run_index.h"
 #include "rules/engine/throws.h"
+#include "rules/engine/vanishing_number.h"
 
 namespace dtypecheck::rules {
 namespace {
@@ -78,6 +82,24 @@ void report_refusal(const RunIndex& index, const Trained& trained, Findings& out
 // The fused optimizers read 16 bits, compute in Float, and write 16 bits.
 bool is_in_float(const OpCall& step) { return step.op.starts_with("aten::_fused_"); }
 
+// What the optimizer of this process does that Half is too small for, beside the step itself.
+std::string lost_of_state(const RunIndex& index, const OpCall& step) {
+  if (is_in_float(step)) return ", though the optimizer computes in Float";
+  bool has_root = false;
+  std::optional<double> eps;
+  for (const OpCall& call : index.judged_calls()) {
+    if (call.process != step.process || call.site.phase != Phase::kOptimizer) continue;
+    has_root |= ops::parse_op_name(call.op).base == "sqrt";
+    const auto vanishing = vanishing_number(call);
+    if (vanishing && vanishing->dtypes == DtypeSet(Dtype::kHalf)) eps = vanishing->scalar->value;
+  }
+  const std::string squares = has_root ? ", squared gradients below 6e-8 are 0" : "";
+  if (!eps) return squares;
+  if (!has_root) return fmt::format(", and an eps of {} is 0", number(*eps));
+  return fmt::format("{}, and so is an eps of {}: where both are, a step gives NaN", squares,
+                     number(*eps));
+}
+
 void report_step(const RunIndex& index, const Trained& trained, Findings& out) {
   const HalfWeights weights = half_weights(index, out.options(), *trained.step, *trained.first);
   const std::string message = weights.message(
@@ -86,12 +108,10 @@ void report_step(const RunIndex& index, const Trained& trained, Findings& out) {
     const size_t others = trained.parameters.empty() ? 0 : trained.parameters.size() - 1;
     Details details{
         .odd = trained.first->name,
-        .why = weights.why(fmt::format(
-            "{}Half has 11 bits: small steps round away{}",
-            others == 0 ? "" : fmt::format("so are {} or more others; ", others),
-            is_in_float(*trained.step) ? ", though the optimizer computes in Float"
-                                       : ", squared gradients below 6e-8 are 0, and so is an "
-                                         "eps of 1e-8: where both are, a step gives NaN")),
+        .why = weights.why(
+            fmt::format("{}Half has 11 bits: small steps round away{}",
+                        others == 0 ? "" : fmt::format("so are {} or more others; ", others),
+                        lost_of_state(index, *trained.step))),
         .cures = CureProposer(index, out.options()).masters_of(*trained.step, trained.first),
         .is_loaded_low = weights.is_loaded};
     if (weights.moves && weights.moves->non_finite == 0)

@@ -39,7 +39,7 @@ std::string why_still(Dtype dtype, double part) {
   const double within = still_within(dtype, part);
   const std::string where =
       within > 1
-          ? "so the average stays where it began"
+          ? "so the average moves too little"
           : fmt::format("so the average stands still where a new value is within {:.0f} % of it",
                         100 * within);
   return fmt::format("{} has {} bits: less than 2^-{} of a number added to it rounds away, {}",

@@ -186,7 +186,8 @@ std::string message(const LostNumber& found) {
   return "";
 }
 
-std::string why(const LostNumber& found) {
+// `origin` gave the first NaN of what the program read, and a finding says so; null: not known.
+std::string why(const LostNumber& found, const OpCall* origin) {
   if (found.what == What::kProbabilities)
     return "some of what led to them was computed in 16 bits; the record does not say which op "
            "gave the first of these numbers";
@@ -195,6 +196,8 @@ std::string why(const LostNumber& found) {
   const std::string first = found.was_read
                                 ? fmt::format("the program read that back, the first time {}", when)
                                 : fmt::format("the first time {}", when);
+  if (found.what == What::kNumber && origin != nullptr)
+    return fmt::format("{}; it comes of what {} gave{}", first, origin->op, at_place(origin->site));
   if (found.what == What::kNumber)
     return first +
            "; some of this run is computed in 16 bits, and the record does not say which op "
@@ -208,7 +211,9 @@ std::string why(const LostNumber& found) {
 
 // Of later steps not all are looked at unless they are named, and what the step before made of the
 // weights is where the loss of this one may have begun.
-std::string fix(const LostNumber& found) {
+std::string fix(const LostNumber& found, const OpCall* origin) {
+  if (origin != nullptr)
+    return fmt::format("mend what {} gives{}", origin->short_op(), at_place(origin->site));
   const std::string steps = found.step < 2 ? "" : fmt::format("={}-{}", found.step - 1, found.step);
   return fmt::format(
       "Record the run once more with dtypecheck trace --check-values{}: it names the op that gave "
@@ -229,14 +234,17 @@ void check_run(const RunIndex& index, Findings& out) {
     const bool is_scalers = found.what == What::kGradient || !found.is_nan || found.may_be_either;
     if (is_scalers && seen.has_scaler) continue;
     const OpCall* origin =
-        found.what == What::kLoss ? origin_of_lost_loss(index, *found.call) : nullptr;
-    if (origin != nullptr && out.is_reported(*origin)) continue;  // which says so
+        found.what == What::kLoss || is_number ? origin_of_lost_loss(index, *found.call) : nullptr;
+    if (origin != nullptr && !out.is_reported(*origin)) origin = nullptr;
+    if (origin != nullptr && !is_number) continue;  // which says so
     out.add(*found.call, message(found), [&] {
+      Details details{.why = why(found, origin),
+                      .fix = fix(found, origin),
+                      .severity = is_number ? Severity::kWarning : Severity::kError};
+      if (origin != nullptr) details.follows = {{&far_from_float, origin->id}};
       // A mean of what a mask selects, and it selects nothing.
-      return Details{.why = why(found),
-                     .fix = fix(found),
-                     .severity = is_number ? Severity::kWarning : Severity::kError,
-                     .follows = {{&bool_sum}}};
+      details.follows.push_back({&bool_sum});
+      return details;
     });
   }
 }

@@ -607,10 +607,13 @@ Cure CureProposer::rewrite(const OpCall& call, Dtype dtype, const std::string& h
 }
 
 std::optional<Cure> CureProposer::keep_buffer(const OpCall& cast, const OpCall& reader) const {
-  // Of a model that is trained, or that is frozen: its line casts one tensor after the other.
+  // Of a model that is trained, or that is frozen: its line casts one tensor after the other, all
+  // by one call there, as mean.half() and var.half() of two tensors are not.
   const auto casts_learned = [&](const OpCall& other) {
+    const Extent &own = cast.site.line.extent, &others = other.site.line.extent;
     return other.process == cast.process && other.site.line == cast.site.line &&
-           index_.has(other, ops::kCast) && !other.operands.empty() &&
+           (own == others || !own.known() || !others.known()) && index_.has(other, ops::kCast) &&
+           !other.operands.empty() &&
            (is_learned(other.operands.front()) ||
             (other.id + 1 == cast.id || cast.id + 1 == other.id));
   };
@@ -622,7 +625,8 @@ std::optional<Cure> CureProposer::keep_buffer(const OpCall& cast, const OpCall& 
   const std::string& reads = reader.site.line.function;  // "Schedule.snr"
   const size_t dot = reads.rfind('.');
   const std::string owner = dot == reads.npos ? reader.site.module_class : reads.substr(0, dot);
-  const bool is_own = is_users_own(reader.site) &&
+  // A function outside of all classes has no buffer.
+  const bool is_own = !owner.empty() && is_users_own(reader.site) &&
                       (is_inside(reader.site) || !may_call_module(reader)) &&
                       !is_of_class(cast.site.line, owner);
   if (!lowered_module || !is_own) return std::nullopt;

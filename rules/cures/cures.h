@@ -54,6 +54,11 @@ class CureProposer {
   Cure fit_epsilon(const OpCall& call, Dtype dtype) const {
     return rewrite(call, dtype, "epsilon", "add an epsilon that the dtype holds");
   }
+  // What ~ inverts as bytes is a mask.
+  Cure invert_as_bool(const OpCall& inversion) const {
+    return rewrite(inversion, Dtype::kBool, "inverted",
+                   "cast it to Bool before ~, which flips the bits of a byte");
+  }
   // A parameter that is trained keeps its dtype: what reads it is cast.
   static bool is_learned(const Operand& operand);
   // Labels, indices and masks: at the line of a dataset, a loader or the model that makes them, and

@@ -113,10 +113,15 @@ std::string damage_text(const WeightMoves& moves, Dtype dtype) {
 std::string measured_text(const WeightMoves& moves) {
   const std::string whose =
       moves.optimizer.empty() ? "" : fmt::format(", stepped by {}", moves.optimizer);
-  std::string text =
-      fmt::format("measured on {} of {}{}, in {}: {} of {} changed nothing",
-                  counted(moves.looked, "element"), counted(moves.tensors, "weight"), whose,
-                  steps_text(moves.steps), moves.lost, counted(moves.updates, "update"));
+  const std::string where =
+      fmt::format("measured on {} of {}{}, in {}", counted(moves.looked, "element"),
+                  counted(moves.tensors, "weight"), whose, steps_text(moves.steps));
+  // A NaN stays what it is, whatever is added to it: that tells nothing of rounding.
+  if (moves.non_finite > 0)
+    return fmt::format("{}: {} of them {} NaN or infinite at the end", where, moves.non_finite,
+                       moves.non_finite == 1 ? "was" : "were");
+  std::string text = fmt::format("{}: {} of {} changed nothing", where, moves.lost,
+                                 counted(moves.updates, "update"));
   if (moves.knows_sum && moves.lost > 0)
     text += fmt::format(", at most {:.1f} % of their sum", double(moves.gone) / 10);
   if (moves.elements > 0)
@@ -125,8 +130,7 @@ std::string measured_text(const WeightMoves& moves) {
   if (moves.zero > 0)
     text +=
         fmt::format(", {} {} 0", counted(moves.zero, "gradient"), moves.zero == 1 ? "was" : "were");
-  return text + fmt::format(", {} {} not finite", counted(moves.non_finite, "element"),
-                            moves.non_finite == 1 ? "was" : "were");
+  return text + ", all elements were finite";
 }
 
 }  // namespace dtypecheck::rules
