@@ -19,6 +19,7 @@
 #include "tracer/hook/health.h"
 #include "tracer/hook/looking.h"
 #include "tracer/hook/phases.h"
+#include "tracer/hook/python_calls.h"
 #include "tracer/hook/shadows.h"
 #include "tracer/hook/sites.h"
 #include "tracer/hook/thread_state.h"
@@ -259,6 +260,17 @@ inline uint64_t key_of(const Frame& frame, const Frame* parent,
   return key;
 }
 
+// A call of the program's, or the cast to integers by which torch.tensor() does what it was asked.
+bool is_programs_own(const Frame& frame, const Frame* parent,
+                     c10::ArrayRef<const c10::IValue> inputs) {
+  if (!parent || !parent->op) return true;
+  const OpInfo& op = *frame.op;
+  if (parent->op != &python_op() || !op.converts || op.dtypes.empty()) return false;
+  const c10::IValue& dtype = inputs[op.dtypes[0].index];
+  return dtype.isInt() &&
+         c10::isIntegralType(static_cast<at::ScalarType>(dtype.toInt()), /*includeBool=*/false);
+}
+
 void on_node_start(ThreadState* state, const at::RecordFunction& fn);
 
 void on_op_start(ThreadState* state, const at::RecordFunction& fn) {
@@ -314,8 +326,8 @@ void on_op_start(ThreadState* state, const at::RecordFunction& fn) {
   if (frame.signature) mute_inner_calls(state, frame);
   if (op->reads_values || tracer.looks.load(std::memory_order_relaxed))
     look_at_inputs(state, frame, inputs);
-  if (frame.signature &&
-      (may_have_shadow(frame, parent) || (!(parent && parent->op) && is_followed(frame, inputs))))
+  if (frame.signature && is_programs_own(frame, parent, inputs) &&
+      (may_have_shadow(frame) || is_followed(frame, inputs)))
     begin_shadow(state, frame, fn, inputs);
   if (tracer.options.values && frame.signature && (!parent || !parent->op))
     digest_operands(state, frame, inputs);

@@ -146,16 +146,28 @@ constexpr size_t kFloatValue = 16;      // PyFloatObject::ob_fval
 constexpr std::ptrdiff_t kFewest = 16;  // numbers, to speak of a share of them
 constexpr double kMuch = 0.25;
 
-// `type`: Python's float, for a list may hold others behind what source_of() looked at.
-void add_number(Object* value, const Object* type, Fractions& sum) {
-  if (type_of(value) != type || sum.count >= kMostValues) return;
-  const auto number = load<double>(value, kFloatValue);
+void add_number(double number, Fractions& sum) {
   const double cut = number - std::trunc(number);
   ++sum.count;
   if (!std::isfinite(number)) return;
   if (sum.first == 0 && cut != 0) sum.first = number;
   sum.cut += cut * cut;
   sum.size += number * number;
+}
+
+// `type`: Python's float, for a list may hold others behind what source_of() looked at.
+void add_float(Object* value, const Object* type, Fractions& sum) {
+  if (type_of(value) == type && sum.count < kMostValues)
+    add_number(load<double>(value, kFloatValue), sum);
+}
+
+// What the cast of one of more numbers loses is looked at there.
+bool add_array(const Elements& array, Fractions& sum) {
+  const bool is_float = array.type == kFloat, is_double = array.type == kDouble;
+  if ((!is_float && !is_double) || array.is_swapped || array.count >= kFewest) return false;
+  for (std::ptrdiff_t i = 0; i < array.count; ++i)
+    add_number(is_float ? load<float>(array.at(i), 0) : load<double>(array.at(i), 0), sum);
+  return true;
 }
 
 void add_numbers(Object* list, const Object* type, Fractions& sum, int depth) {
@@ -165,7 +177,7 @@ void add_numbers(Object* list, const Object* type, Fractions& sum, int depth) {
     if (sequence_size(value) > 0)
       add_numbers(value, type, sum, depth + 1);
     else
-      add_number(value, type, sum);
+      add_float(value, type, sum);
   }
 }
 
@@ -205,11 +217,12 @@ Source source_of(Object* source) {
 }
 
 bool add_fractions(Object* source, Fractions& sum) {
+  if (is_array(source)) return add_array(Elements(source), sum);
   const std::string type = source_of(source).type;
   if (type != "float" && type != "list[float]") return false;
   const Object* number = type_of(first_value(source));
   if (type == "float")
-    add_number(source, number, sum);
+    add_float(source, number, sum);
   else
     add_numbers(source, number, sum, 0);
   return true;

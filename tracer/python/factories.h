@@ -42,7 +42,7 @@ struct Source {
 };
 Source source_of(Object* source);
 
-// What integers cut off of Python's floats: sums of squares.
+// What integers cut off of Python's floats, or of a small array: sums of squares.
 struct Fractions {
   double first = 0;  // number with a fraction
   double cut = 0, size = 0;
@@ -52,7 +52,8 @@ struct Fractions {
   // there is none, or there are fewer than 16.
   double lost() const;
 };
-// Adds what casting the source to integers cuts off. False for what is no float or list of floats.
+// Adds what casting the source to integers cuts off. False for what is no float, list of floats or
+// array of a few.
 bool add_fractions(Object* source, Fractions& sum);
 
 }  // namespace dtypecheck::tracer::python
