@@ -284,6 +284,8 @@ void on_op_start(ThreadState* state, const at::RecordFunction& fn) {
   if (!op && is_engine(fn)) return on_node_start(state, fn);
   state->drop_stale_frames(&fn);
   Frame* parent = state->innermost();
+  if (may_be_in_first_call.load(std::memory_order_relaxed) && op && !parent)
+    parent = first_call_of(state, *op, fn.inputs());
   if (!op || is_dropped(state, *op, parent, fn) || state->depth >= ThreadState::kMaxDepth) {
     if (op && parent && parent->op == op) note_inner_call(state, *parent);
     if (op && op->reads_number && begin_read(state, fn, *op)) return;
@@ -361,6 +363,8 @@ void on_op_end(ThreadState* state, const at::RecordFunction& fn) {
   if (frame.op->reads_results || tracer.looks.load(std::memory_order_relaxed))
     look_at_results(state, frame, outputs);
   if (frame.is_shadowed) end_shadow(state, frame, fn);
+  if (may_be_in_first_call.load(std::memory_order_relaxed) && state->depth == 0)
+    note_result_in_first_call(state, outputs);
 }
 
 void on_node_start(ThreadState* state, const at::RecordFunction& fn) {

@@ -1,9 +1,13 @@
 #include "tracer/python/factories.h"
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <utility>
 
+#include "tracer/python/careful_reader.h"
+#include "tracer/python/frames.h"
+#include "tracer/python/layout.h"
 #include "tracer/python/numpy_arrays.h"
 #include "tracer/python/tensors.h"
 
@@ -142,6 +146,47 @@ bool are_all(Object* list, const Source& wanted, std::ptrdiff_t* left, int depth
   return true;
 }
 
+// The slots of a frame in which its code keeps values; from 3.11 on some cells share those of
+// locals, so that what may lie behind the last is left out.
+struct Slots {
+  explicit Slots(Object* code)
+      : begin(count_of(code, "co_varnames")),
+        end(begin + count_of(code, "co_freevars") +
+            as_integer(attribute(code, "co_stacksize").get(), 0)) {}
+  static long long count_of(Object* code, const char* names) {
+    return sequence_size(attribute(code, names).get());
+  }
+  long long begin, end;
+};
+
+const Factory* factory_of(Object* functions, const Object* function) {
+  if (function == nullptr) return nullptr;
+  const auto found = std::find_if(factories.begin(), factories.end(), [&](const Factory& factory) {
+    return factory.real != nullptr && attribute(functions, factory.name).get() == function;
+  });
+  return found == factories.end() ? nullptr : &*found;
+}
+
+// The function lies below its arguments, from 3.13 on with a null between them. Where one waits for
+// what another gives, the upper one runs.
+FactoryCall find_being_called(const PythonFrame& frame, Object* functions) {
+  const Slots slots(frame.code);
+  const auto at = [&](long long slot) {
+    return frame_local(frame.frame, static_cast<size_t>(slot));
+  };
+  const Factory* factory = nullptr;
+  long long slot = slots.end;
+  while (factory == nullptr && --slot >= slots.begin) factory = factory_of(functions, at(slot));
+  if (factory == nullptr) return {};
+  do ++slot;
+  while (slot < slots.end && at(slot) == nullptr);
+  Object* source = slot < slots.end ? at(slot) : nullptr;
+  if (!CarefulReader().is_object(source) || !is_foreign(source)) return {};
+  FactoryCall call{factory->shown, word_of_source(source), source_of(source)};
+  // One that is handed to a function as a value stands below what it is not given.
+  return call.source.dtype.empty() && sequence_size(source) == 0 ? FactoryCall() : call;
+}
+
 constexpr size_t kFloatValue = 16;      // PyFloatObject::ob_fval
 constexpr std::ptrdiff_t kFewest = 16;  // numbers, to speak of a share of them
 constexpr double kMuch = 0.25;
@@ -193,6 +238,15 @@ bool watch_factories(const FactoryWatcher& watcher) {
   are_watched = true;
   watch_all(functions, std::make_index_sequence<factories.size()>());
   return true;
+}
+
+FactoryCall factory_being_called() {
+  return with_interpreter<FactoryCall>([] {
+    Object* functions = imported_item("torch._C", "_VariableFunctionsClass");
+    const Frames frames = own_frames();
+    if (functions == nullptr || frames.empty()) return FactoryCall();
+    return find_being_called(frames[0], functions);
+  });
 }
 
 std::string dtype_of_value(Object* value) {

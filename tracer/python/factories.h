@@ -42,6 +42,15 @@ struct Source {
 };
 Source source_of(Object* source);
 
+// The first op of a process may be that of a call which began before anything could be watched.
+struct FactoryCall {
+  const char* function = nullptr;  // "torch.tensor", as FactoryWatcher has it; null: none of them
+  uint64_t word = 0;               // word_of_source()
+  Source source;
+};
+// What this thread's innermost frame calls at this moment. After watch_factories(); takes the GIL.
+FactoryCall factory_being_called();
+
 // What integers cut off of Python's floats, or of a small array: sums of squares.
 struct Fractions {
   double first = 0;  // number with a fraction
