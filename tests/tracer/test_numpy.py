@@ -38,5 +38,22 @@ class Numpy(TracedTest):
         self.assertEqual(found, {line_of(PROGRAM, name) for name in ("off", "brighter", "areas", "steps", "columns")})
 
 
+class Casts(TracedTest):
+    """One number of many is lost, or what torch.tensor() casts an array by."""
+
+    def test_findings(self):
+        program = "numpy_casts.py"
+        done, plain = self.traced(program), self.plain(program)
+        self.assertEqual((done.status, done.out, done.err), (0, plain.out, plain.err))
+        found = {finding["location"]["line"]: finding["message"] for finding in done.run.findings()}
+        self.assertEqual(found, {line_of(program, name): message for name, message in (
+            ("peak", "32768 is cast to Short and becomes -32768"), ("below", "-2.5 is cast to Byte and becomes 254"),
+            ("id", "2147483648 is cast to Int and becomes -2147483648"), ("last", "256 is cast to Byte and becomes 0"),
+            ("observations", "0.5403023058681398 became 0 in a cast to Byte"),
+            ("wrapped", "33000 is cast to Short and becomes -32536"),
+            ("bytes", "260.3174603174603 is cast to Byte and becomes 4"),
+            ("row", "torch.tensor is asked for Byte and makes 0 of 0.5403"))})
+
+
 if __name__ == "__main__":
     unittest.main()

@@ -132,5 +132,30 @@ class Origins(TracedTest):
         self.assertEqual(lines, [line_of("origins.py", "old")] * 8)
 
 
+class FirstCall(TracedTest):
+    """The tracer begins inside of it."""
+
+    def test_what_it_is_made_of(self):
+        for name, ops, scalars in (
+                ("tensor", ["aten::_to_copy", "python::torch.tensor", "aten::mul"], {"ndarray": "Double"}),
+                ("cast", ["aten::_to_copy", "python::torch.tensor", "aten::mul"], {"ndarray": "Double"}),
+                ("loop", ["aten::_to_copy", "python::torch.tensor", "aten::mul"], {"ndarray": "Double"}),
+                ("as_tensor", ["python::torch.as_tensor", "aten::mul"], {"ndarray": "Double"}),
+                ("from_numpy", ["python::torch.from_numpy", "aten::_to_copy", "aten::add", "aten::mul"], {"ndarray": "Double"}),
+                ("list", ["python::torch.tensor", "aten::mul"], {"list[float]": "Double"}),
+                ("empty", ["aten::empty", "aten::mul"], {}), ("handed", ["aten::empty", "aten::mul"], {}),
+                ("refused", ["aten::empty", "aten::mul"], {})):
+            with self.subTest(name):
+                done = self.traced("first_call.py", name)
+                self.assertEqual((done.status, done.err), (0, ""))
+                calls = done.run.calls()
+                self.assertEqual([call["op"] for call in calls], ops)
+                made = calls[ops.index(ops[-2])]
+                self.assertEqual(calls[-1]["operands"][0]["origin_id"], made["id"])
+                if scalars:
+                    (call,) = [call for call in calls if call["op"].startswith("python::")]
+                    self.assertEqual((call["scalars"], call["count"]), (scalars, 3 if name == "loop" else 1))
+
+
 if __name__ == "__main__":
     unittest.main()

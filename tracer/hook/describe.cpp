@@ -466,6 +466,12 @@ void free_describe() {
 
 void expect_room() { file_is_full.store(false); }
 
+void watch_python() {
+  watch_factories();
+  watch_numpy();
+  watch_default_dtype();
+}
+
 // That of the operand in the widest floating dtype, which the result has as a rule, or this call.
 static uint32_t maker_of_result(const Frame& frame, c10::ArrayRef<const c10::IValue> inputs) {
   const OpInfo& op = *frame.op;
@@ -493,9 +499,7 @@ trace::SignatureRecord* describe(ThreadState* state, uint64_t key, const Frame& 
   if (!has_room()) return lost();
   BusyScope busy(state);
   watch_compiler();
-  watch_factories();
-  watch_numpy();
-  watch_default_dtype();
+  watch_python();
   note_request(frame, inputs, autocast.any());
   Description description;
   try {
@@ -575,24 +579,30 @@ static void place_python_call(ThreadState* state, const char* function, const Fr
   description.result_room = 1;
 }
 
+trace::OperandRecord describe_result(ThreadState* state, const c10::TensorImpl* result) {
+  const BusyScope busy(state);
+  trace::OperandRecord out = describe_tensor(result, Role::kInput);
+  out.origin = 0;
+  return out;
+}
+
 trace::SignatureRecord* describe_factory(ThreadState* state, uint64_t key, const char* function,
-                                         python::Object* source, const Frame& frame,
-                                         const c10::TensorImpl* result) {
+                                         const python::Source& source, const Frame& frame,
+                                         const trace::OperandRecord& result) {
   if (!has_room()) return lost();
   const BusyScope busy(state);
+  watch_python();
   Description description;
-  const python::Source from = python::source_of(source);
-  const Dtype dtype = dtype_of_torch(from.dtype);
+  const Dtype dtype = dtype_of_torch(source.dtype);
   if (dtype != Dtype::kUndefined)
     description.scalars.push_back(
-        {intern(from.type), /*is_dtype=*/1, {}, static_cast<double>(dtype)});
+        {intern(source.type), /*is_dtype=*/1, {}, static_cast<double>(dtype)});
   place_python_call(state, function, frame, description);
   trace::SignatureRecord* record = write_once(key, description);
   if (!record) return lost();
   if (!take_results(record)) return record;
-  uint16_t count = 0;
-  add_result(record, count, result, -1, 0);
-  finish_results(record, count);
+  *results_of(record) = result;
+  finish_results(record, 1);
   return record;
 }
 

@@ -8,6 +8,7 @@
 #include "tracer/hook/thread_state.h"
 #include "tracer/hook/torch_compat.h"
 #include "tracer/hook/tracer.h"
+#include "tracer/python/factories.h"
 #include "tracer/python/numpy_loops.h"
 #include "tracer/python/python_api.h"
 
@@ -176,8 +177,12 @@ void describe_region_results(trace::SignatureRecord* record, Tensors outputs);
 // torch.tensor() and its like as an op call ("python::torch.tensor") without operands: what the
 // tensor was made of stands among the scalars, as its type and dtype (ndarray:=Double).
 trace::SignatureRecord* describe_factory(ThreadState* state, uint64_t key, const char* function,
-                                         python::Object* source, const Frame& frame,
-                                         const c10::TensorImpl* result);
+                                         const python::Source& source, const Frame& frame,
+                                         const trace::OperandRecord& result);
+trace::OperandRecord describe_result(ThreadState* state, const c10::TensorImpl* result);
+
+// What Python calls and no op tells of, once it is imported. Cold, takes the GIL.
+void watch_python();
 
 // A call of NumPy that wrapped around ("python::numpy.subtract"), with its arrays.
 trace::SignatureRecord* describe_numpy(ThreadState* state, uint64_t key,

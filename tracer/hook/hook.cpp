@@ -22,6 +22,7 @@
 #include "tracer/hook/option_text.h"
 #include "tracer/hook/phases.h"
 #include "tracer/hook/pretended.h"
+#include "tracer/hook/python_calls.h"
 #include "tracer/hook/recorder.h"
 #include "tracer/hook/requests.h"
 #include "tracer/hook/shadows.h"
@@ -163,6 +164,7 @@ void start_python() {
 void on_fork_child() {
   if (!tracer.on.exchange(false) && !tracer.forked.load()) return;
   free_describe();
+  forget_first_call();
   free_shadows();
   free_op_table();
   for (ThreadState* state = first_thread_state(); state; state = state->next) {
@@ -189,6 +191,7 @@ void note_exit_status(int status, void*) { exit_status = status; }
 
 // Before the file ends: what is written at a step's end, and what is under way.
 void write_what_is_left() {
+  end_first_call();
   finish_last_step();
   write_kills();
   finish_samples();

@@ -51,7 +51,58 @@ uint64_t python_call_key(const char* function, const Frame& frame, uint64_t word
   return mix(mix(reinterpret_cast<uint64_t>(function), place), word);
 }
 
+// The call of torch.tensor() or the like that the first op of the process runs in. Its C function
+// was called directly, so nothing tells of its end but the next op that another line calls, or
+// another call of such a function.
+struct FirstCall {
+  ThreadState* state = nullptr;
+  Frame frame;
+  python::Top top;
+  python::FactoryCall call;
+  // Of what it has given so far.
+  bool has_result = false;
+  trace::OperandRecord result = {};
+  uint64_t word = 0;
+  const void *storage = nullptr, *data = nullptr;
+};
+std::atomic<FirstCall*> first_call{nullptr};  // never freed: other threads ask whose it is
+
+// Whether it is what such a function calls: what another function calls at the same place is not.
+bool is_of_factory(const OpInfo& op) {
+  return op.converts || op.name == "aten::to" || op.name == "aten::empty" ||
+         op.name == "aten::lift_fresh";
+}
+
+// At the first op.
+FirstCall* find_first_call(ThreadState* state, const OpInfo& op) {
+  static std::atomic<bool> has_run{false};
+  if (has_run.load(std::memory_order_relaxed) || has_run.exchange(true)) return first_call;
+  FirstCall found;
+  found.state = state;
+  const char place = 0;
+  if (tracer.python && is_of_factory(op) && begin_python_call(state, &place, found.frame)) {
+    const BusyScope busy(state);
+    watch_python();
+    found.call = python::factory_being_called();
+    found.top = python::top();
+    if (found.call.function) return first_call = new FirstCall(found);
+  }
+  may_be_in_first_call = false;
+  return nullptr;
+}
+
+void note_result(FirstCall& call, const c10::IValue& value) {
+  const c10::TensorImpl* impl = value.isTensor() ? value.unsafeToTensorImpl() : nullptr;
+  if (!impl || !is_plain(impl) || !impl->unsafe_storage()) return;
+  call.has_result = true;
+  call.result = describe_result(call.state, impl);
+  call.word = tensor_word(impl);
+  call.storage = impl->unsafe_storage().unsafeGetStorageImpl();
+  call.data = data_of(impl);
+}
+
 bool on_enter(const void* place) {
+  if (may_be_in_first_call.load(std::memory_order_relaxed)) end_first_call();
   ThreadState* state = thread_state();
   Frame frame;
   if (!begin_python_call(state, place, frame) || state->depth >= ThreadState::kMaxDepth)
@@ -99,7 +150,8 @@ void on_leave(const void* place, const char* function, python::Object* source, c
   trace::SignatureRecord* signature = tracer.signatures.find(key);
   const bool is_new = !signature;
   if (is_new)
-    signature = describe_factory(state, key, function, source, frame, impl);
+    signature = describe_factory(state, key, function, python::source_of(source), frame,
+                                 describe_result(state, impl));
   else
     count_call(signature);
   if (!signature) return;
@@ -122,6 +174,41 @@ void on_wrapped(const void* place, const python::WrappedCall& call) {
 }
 
 }  // namespace
+
+std::atomic<bool> may_be_in_first_call{true};
+
+Frame* first_call_of(ThreadState* state, const OpInfo& op,
+                     c10::ArrayRef<const c10::IValue> inputs) {
+  FirstCall* call = find_first_call(state, op);
+  if (!call || call->state != state) return nullptr;
+  if (!is_of_factory(op) || !(python::top() == call->top)) return end_first_call(), nullptr;
+  if (op.name == "aten::lift_fresh" && !inputs.empty()) note_result(*call, inputs[0]);
+  return &call->frame;
+}
+
+void note_result_in_first_call(ThreadState* state, const std::vector<c10::IValue>& outputs) {
+  FirstCall* call = first_call;
+  if (call && call->state == state && outputs.size() == 1) note_result(*call, outputs[0]);
+}
+
+void end_first_call() {
+  ThreadState* state = existing_thread_state();
+  FirstCall* call = first_call;
+  if (!call || call->state != state) return;
+  may_be_in_first_call = false;
+  first_call = nullptr;
+  if (!call->has_result) return;
+  const uint64_t key =
+      python_call_key(call->call.function, call->frame, mix(call->call.word, call->word));
+  const trace::SignatureRecord* signature = describe_factory(
+      state, key, call->call.function, call->call.source, call->frame, call->result);
+  if (signature) tracer.origins.set(call->storage, call->data, call->result.dtype, signature->id);
+}
+
+void forget_first_call() {
+  may_be_in_first_call = false;
+  first_call = nullptr;
+}
 
 void watch_factories() {
   static std::atomic<bool> done{false};

@@ -19,6 +19,7 @@
 #include "tracer/hook/health.h"
 #include "tracer/hook/looking.h"
 #include "tracer/hook/phases.h"
+#include "tracer/hook/python_calls.h"
 #include "tracer/hook/shadows.h"
 #include "tracer/hook/sites.h"
 #include "tracer/hook/thread_state.h"
@@ -264,6 +265,17 @@ inline uint64_t key_of(const Frame& frame, const Frame* parent,
   return key;
 }
 
+// A call of the program's, or the cast to integers by which torch.tensor() does what it was asked.
+bool is_programs_own(const Frame& frame, const Frame* parent,
+                     c10::ArrayRef<const c10::IValue> inputs) {
+  if (!parent || !parent->op) return true;
+  const OpInfo& op = *frame.op;
+  if (parent->op != &python_op() || !op.converts || op.dtypes.empty()) return false;
+  const c10::IValue& dtype = inputs[op.dtypes[0].index];
+  return dtype.isInt() &&
+         c10::isIntegralType(static_cast<at::ScalarType>(dtype.toInt()), /*includeBool=*/false);
+}
+
 void on_node_start(ThreadState* state, const at::RecordFunction& fn);
 
 void on_op_start(ThreadState* state, const at::RecordFunction& fn) {
@@ -277,6 +289,8 @@ void on_op_start(ThreadState* state, const at::RecordFunction& fn) {
   if (!op && is_engine(fn)) return on_node_start(state, fn);
   state->drop_stale_frames(&fn);
   Frame* parent = state->innermost();
+  if (may_be_in_first_call.load(std::memory_order_relaxed) && op && !parent)
+    parent = first_call_of(state, *op, fn.inputs());
   if (!op || is_dropped(state, *op, parent, fn) || state->depth >= ThreadState::kMaxDepth) {
     if (op && parent && parent->op == op) note_inner_call(state, *parent);
     if (op && op->reads_number && begin_read(state, fn, *op)) return;
@@ -321,8 +335,8 @@ void on_op_start(ThreadState* state, const at::RecordFunction& fn) {
   if (frame.signature) mute_inner_calls(state, frame);
   if (op->reads_values || tracer.looks.load(std::memory_order_relaxed))
     look_at_inputs(state, frame, inputs);
-  if (frame.signature &&
-      (may_have_shadow(frame, parent) || (!(parent && parent->op) && is_followed(frame, inputs))))
+  if (frame.signature && is_programs_own(frame, parent, inputs) &&
+      (may_have_shadow(frame) || is_followed(frame, inputs)))
     begin_shadow(state, frame, fn, inputs);
   if (tracer.options.values && frame.signature && (!parent || !parent->op))
     digest_operands(state, frame, inputs);
@@ -356,6 +370,8 @@ void on_op_end(ThreadState* state, const at::RecordFunction& fn) {
   if (frame.op->reads_results || tracer.looks.load(std::memory_order_relaxed))
     look_at_results(state, frame, outputs);
   if (frame.is_shadowed) end_shadow(state, frame, fn);
+  if (may_be_in_first_call.load(std::memory_order_relaxed) && state->depth == 0)
+    note_result_in_first_call(state, outputs);
 }
 
 void on_node_start(ThreadState* state, const at::RecordFunction& fn) {

@@ -18,9 +18,8 @@ namespace dtypecheck::tracer {
 // Hot. The first calls of a signature in the step in which it was met, the first three in all, and
 // each that is a power of two: the ops of a loop have the same count, so that chains of them are
 // looked at whole, and a loop of a model's frequencies or layers to its last turn.
-inline bool may_have_shadow(const Frame& frame, const Frame* parent) {
+inline bool may_have_shadow(const Frame& frame) {
   constexpr uint64_t kMostOfFirstStep = 128;
-  if (parent && parent->op) return false;
   const uint64_t count = __atomic_load_n(&frame.signature->count, __ATOMIC_RELAXED);
   if ((count & (count - 1)) == 0 || count == 3) return true;
   return count <= kMostOfFirstStep && frame.signature->first_step == tracer.current_step();

@@ -90,9 +90,7 @@ class Stack {
     if (slot < 0) return fail();
     Object* object = frame_local(frame_, static_cast<size_t>(slot));
     if (object == nullptr) return nullptr;  // beside a function that is no method
-    const bool is_object = reader_.readable(object, 16) && reader_.readable(type_of(object), 64) &&
-                           reader_.readable(type_of(type_of(object)), 64);
-    return is_object && is_type(type_of(object)) ? object : fail();
+    return reader_.is_object(object) ? object : fail();
   }
   bool failed() const { return failed_; }
 

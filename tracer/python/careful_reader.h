@@ -29,6 +29,10 @@ class CarefulReader {
   bool readable_object(const Object* object, const Object* type) const {
     return readable(object, 64) && type_of(object) == type;
   }
+  bool is_object(const Object* address) const {
+    return readable(address, 16) && readable(type_of(address), 64) &&
+           readable(type_of(type_of(address)), 64) && is_type(type_of(address));
+  }
 
  private:
   int pipe_[2];

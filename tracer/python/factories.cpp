@@ -1,9 +1,13 @@
 #include "tracer/python/factories.h"
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <utility>
 
+#include "tracer/python/careful_reader.h"
+#include "tracer/python/frames.h"
+#include "tracer/python/layout.h"
 #include "tracer/python/numpy_arrays.h"
 #include "tracer/python/tensors.h"
 
@@ -142,20 +146,73 @@ bool are_all(Object* list, const Source& wanted, std::ptrdiff_t* left, int depth
   return true;
 }
 
+// The slots of a frame in which its code keeps values; from 3.11 on some cells share those of
+// locals, so that what may lie behind the last is left out.
+struct Slots {
+  explicit Slots(Object* code)
+      : begin(count_of(code, "co_varnames")),
+        end(begin + count_of(code, "co_freevars") +
+            as_integer(attribute(code, "co_stacksize").get(), 0)) {}
+  static long long count_of(Object* code, const char* names) {
+    return sequence_size(attribute(code, names).get());
+  }
+  long long begin, end;
+};
+
+const Factory* factory_of(Object* functions, const Object* function) {
+  if (function == nullptr) return nullptr;
+  const auto found = std::find_if(factories.begin(), factories.end(), [&](const Factory& factory) {
+    return factory.real != nullptr && attribute(functions, factory.name).get() == function;
+  });
+  return found == factories.end() ? nullptr : &*found;
+}
+
+// The function lies below its arguments, from 3.13 on with a null between them. Where one waits for
+// what another gives, the upper one runs.
+FactoryCall find_being_called(const PythonFrame& frame, Object* functions) {
+  const Slots slots(frame.code);
+  const auto at = [&](long long slot) {
+    return frame_local(frame.frame, static_cast<size_t>(slot));
+  };
+  const Factory* factory = nullptr;
+  long long slot = slots.end;
+  while (factory == nullptr && --slot >= slots.begin) factory = factory_of(functions, at(slot));
+  if (factory == nullptr) return {};
+  do ++slot;
+  while (slot < slots.end && at(slot) == nullptr);
+  Object* source = slot < slots.end ? at(slot) : nullptr;
+  if (!CarefulReader().is_object(source) || !is_foreign(source)) return {};
+  FactoryCall call{factory->shown, word_of_source(source), source_of(source)};
+  // One that is handed to a function as a value stands below what it is not given.
+  return call.source.dtype.empty() && sequence_size(source) == 0 ? FactoryCall() : call;
+}
+
 constexpr size_t kFloatValue = 16;      // PyFloatObject::ob_fval
 constexpr std::ptrdiff_t kFewest = 16;  // numbers, to speak of a share of them
 constexpr double kMuch = 0.25;
 
-// `type`: Python's float, for a list may hold others behind what source_of() looked at.
-void add_number(Object* value, const Object* type, Fractions& sum) {
-  if (type_of(value) != type || sum.count >= kMostValues) return;
-  const auto number = load<double>(value, kFloatValue);
+void add_number(double number, Fractions& sum) {
   const double cut = number - std::trunc(number);
   ++sum.count;
   if (!std::isfinite(number)) return;
   if (sum.first == 0 && cut != 0) sum.first = number;
   sum.cut += cut * cut;
   sum.size += number * number;
+}
+
+// `type`: Python's float, for a list may hold others behind what source_of() looked at.
+void add_float(Object* value, const Object* type, Fractions& sum) {
+  if (type_of(value) == type && sum.count < kMostValues)
+    add_number(load<double>(value, kFloatValue), sum);
+}
+
+// What the cast of one of more numbers loses is looked at there.
+bool add_array(const Elements& array, Fractions& sum) {
+  const bool is_float = array.type == kFloat, is_double = array.type == kDouble;
+  if ((!is_float && !is_double) || array.is_swapped || array.count >= kFewest) return false;
+  for (std::ptrdiff_t i = 0; i < array.count; ++i)
+    add_number(is_float ? load<float>(array.at(i), 0) : load<double>(array.at(i), 0), sum);
+  return true;
 }
 
 void add_numbers(Object* list, const Object* type, Fractions& sum, int depth) {
@@ -165,7 +222,7 @@ void add_numbers(Object* list, const Object* type, Fractions& sum, int depth) {
     if (sequence_size(value) > 0)
       add_numbers(value, type, sum, depth + 1);
     else
-      add_number(value, type, sum);
+      add_float(value, type, sum);
   }
 }
 
@@ -181,6 +238,15 @@ bool watch_factories(const FactoryWatcher& watcher) {
   are_watched = true;
   watch_all(functions, std::make_index_sequence<factories.size()>());
   return true;
+}
+
+FactoryCall factory_being_called() {
+  return with_interpreter<FactoryCall>([] {
+    Object* functions = imported_item("torch._C", "_VariableFunctionsClass");
+    const Frames frames = own_frames();
+    if (functions == nullptr || frames.empty()) return FactoryCall();
+    return find_being_called(frames[0], functions);
+  });
 }
 
 std::string dtype_of_value(Object* value) {
@@ -205,11 +271,12 @@ Source source_of(Object* source) {
 }
 
 bool add_fractions(Object* source, Fractions& sum) {
+  if (is_array(source)) return add_array(Elements(source), sum);
   const std::string type = source_of(source).type;
   if (type != "float" && type != "list[float]") return false;
   const Object* number = type_of(first_value(source));
   if (type == "float")
-    add_number(source, number, sum);
+    add_float(source, number, sum);
   else
     add_numbers(source, number, sum, 0);
   return true;

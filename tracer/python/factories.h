@@ -42,7 +42,16 @@ struct Source {
 };
 Source source_of(Object* source);
 
-// What integers cut off of Python's floats: sums of squares.
+// The first op of a process may be that of a call which began before anything could be watched.
+struct FactoryCall {
+  const char* function = nullptr;  // "torch.tensor", as FactoryWatcher has it; null: none of them
+  uint64_t word = 0;               // word_of_source()
+  Source source;
+};
+// What this thread's innermost frame calls at this moment. After watch_factories(); takes the GIL.
+FactoryCall factory_being_called();
+
+// What integers cut off of Python's floats, or of a small array: sums of squares.
 struct Fractions {
   double first = 0;  // number with a fraction
   double cut = 0, size = 0;
@@ -52,7 +61,8 @@ struct Fractions {
   // there is none, or there are fewer than 16.
   double lost() const;
 };
-// Adds what casting the source to integers cuts off. False for what is no float or list of floats.
+// Adds what casting the source to integers cuts off. False for what is no float, list of floats or
+// array of a few.
 bool add_fractions(Object* source, Fractions& sum);
 
 }  // namespace dtypecheck::tracer::python

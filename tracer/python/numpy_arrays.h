@@ -59,4 +59,26 @@ struct Array {
   int type;
 };
 
+constexpr int bytes_of(int type) {  // of numbers, complex ones aside
+  if (type == kFloat || type == kHalf) return type == kFloat ? 4 : 2;
+  return type < 3 ? 1 : type < 5 ? 2 : type < 7 ? 4 : 8;
+}
+
+// Where the elements of one of numbers are.
+struct Elements : Array {
+  explicit Elements(const Object* object) : Array(object), row(bytes_of(type)) {
+    for (int i = dims; i-- > 0; count *= shape[i])
+      if (shape[i] != 1 && strides[i] != count * bytes_of(type)) row = 0;
+  }
+  const char* at(std::ptrdiff_t index) const {
+    if (row != 0) return memory + index * row;
+    const char* place = memory;
+    for (int i = dims; i-- > 0; index /= shape[i]) place += index % shape[i] * strides[i];
+    return place;
+  }
+
+  std::ptrdiff_t count = 1;
+  std::ptrdiff_t row;  // bytes of an element, where one stands behind the other; else 0
+};
+
 }  // namespace dtypecheck::tracer::python
