@@ -1054,8 +1054,16 @@ def named_by_scaler(site):
 
 
 def unscale(site):
-    require_own_lines(site.source, site.statement)
-    line = site.statement.lineno - 1
+    """Above the clipping, and above the loop that clips one gradient after the other."""
+    statement, around = site.statement, site.source.parents.get(site.statement)
+    while isinstance(around, (ast.For, ast.If)):
+        if isinstance(around, ast.For):
+            if not re.search(r"parameters\(|param_groups", site.source.text(around.iter)):
+                break
+            statement = around
+        around = site.source.parents.get(around)
+    require_own_lines(site.source, statement)
+    line = statement.lineno - 1
     return [[site.source.new_line(line, site.source.indent_of(line), "{}.unscale_({})".format(*named_by_scaler(site)))]]
 
 

@@ -48,7 +48,20 @@ bool computes_in(const OpCall& call, Dtype dtype) {
   return std::any_of(call.results.begin(), call.results.end(), is_low);
 }
 
-// clip_grad_norm_ multiplies by max_norm / norm, which it clamps to 1; clip_grad_value_ clamps.
+// max_norm / (norm + eps): the arithmetic of one number.
+bool comes_of_norm(const RunIndex& index, const OpCall& factor) {
+  constexpr int kMostSteps = 4;
+  const OpCall* at = &factor;
+  for (int step = 0; at != nullptr && step < kMostSteps; ++step) {
+    if (at->short_op().ends_with("norm")) return true;
+    if (at->operands.empty()) return false;
+    at = index.run().call(at->operands.front().origin);
+  }
+  return false;
+}
+
+// clip_grad_norm_ multiplies by max_norm / norm, which it clamps to 1, and others do so where it is
+// below 1; clip_grad_value_ clamps.
 bool is_clip(const RunIndex& index, const OpCall& call) {
   const ops::OpName name = ops::parse_op_name(call.op);
   if (call.operands.empty() || !call.operands.front().is_written) return false;
@@ -57,7 +70,7 @@ bool is_clip(const RunIndex& index, const OpCall& call) {
     return true;
   if (name.base != "mul" && name.base != "_foreach_mul") return false;
   const OpCall* factor = index.run().call(call.operands.back().origin);
-  return factor != nullptr && factor->short_op() == "clamp";
+  return factor != nullptr && (factor->short_op() == "clamp" || comes_of_norm(index, *factor));
 }
 
 // The two calls write the same tensors: gradients, which a backward pass made.

@@ -981,6 +981,8 @@ def main(args):
         text = text.replace("opt.step()", "s.step(opt)")
         self.assertEqual(self.ways(text, 7, "rewrite", operand="unscale"), [text.replace("    clip", "    s.unscale_(opt)\n    clip")])
         self.refuse("names the two", text + "    t.step(opt)\n", 7, "rewrite", operand="unscale")
+        own = text.replace("    clip", "    for p in net.parameters():\n        if p.grad is not None:\n            clip")
+        self.assertEqual(self.ways(own, 9, "rewrite", operand="unscale"), [own.replace("    for p", "    s.unscale_(opt)\n    for p")])
 
     def test_a_module_is_lowered_again(self):
         text = "import torch\ndef f(self, z):\n    {}if low:\n        self.vae.float()\n    y = self.vae(z)\n    return y\n"
