@@ -164,7 +164,8 @@ def asked_instead(site, node, dtype, suffix):
 def in_kind_of(value, dtype):
     """A dtype that is given as a text stays one."""
     is_text = isinstance(value, ast.Constant) and isinstance(value.value, str)
-    return f'"{dtype.rsplit(".", 1)[-1]}"' if is_text else dtype
+    name = dtype.rsplit(".", 1)[-1].strip('"')
+    return f'"{name}"' if is_text else dtype
 
 
 def with_keyword(site, node, text):

@@ -1376,7 +1376,7 @@ def clipped(site):
     call, _ = astype_call(site)
     is_function = last_part(call.func) != "astype"
     name, receiver = numpy_name(site.source), call.args[0] if is_function else call.func.value
-    if name is None:
+    if name is None and is_function:
         raise Unplaced("the file does not import numpy")
     bits = int(re.sub(r"\D", "", site.cure["dtype"]))
     ends = (0, 2 ** bits - 1) if site.cure["dtype"].startswith("u") else (-2 ** (bits - 1), 2 ** (bits - 1) - 1)
@@ -1384,8 +1384,10 @@ def clipped(site):
     if is_function:
         return [[site.source.replaced(receiver, f"{name}.clip({text}, {ends[0]}, {ends[1]})")]]
     has_brackets = (call.func.lineno, call.func.col_offset) < (receiver.lineno, receiver.col_offset)  # (x * 255).astype(np.uint8)
-    return [[(call.func.lineno - 1, call.func.col_offset, receiver.end_lineno - 1, receiver.end_col_offset + has_brackets,
-              f"{name}.clip({text}, {ends[0]}, {ends[1]})")]]
+    end = (receiver.end_lineno - 1, receiver.end_col_offset + has_brackets)
+    if name is None:
+        return [[(*end, *end, f".clip({ends[0]}, {ends[1]})")]]
+    return [[(call.func.lineno - 1, call.func.col_offset, *end, f"{name}.clip({text}, {ends[0]}, {ends[1]})")]]
 
 
 def astype(site):

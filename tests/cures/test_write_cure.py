@@ -731,6 +731,12 @@ def main(args):
             self.check(f"model = {before}", f"model = {after}", 2, "rewrite", operand="dtype left out", dtype="float32")
         self.refuse("the call is 2 times|the call", "import torch\nmodel = a.b\n", 2, "rewrite", operand="dtype left out", dtype="float32")
 
+    def test_an_array_of_a_file_that_does_not_import_numpy(self):
+        text = "import scipy\na = (f(a) * 32768).astype('int16')\n"
+        for how, after in (("clipped", "(f(a) * 32768).clip(-32768, 32767).astype('int16')"), ("astype", "(f(a) * 32768).astype(\"float64\")")):
+            way, = self.ways(text, 2, "rewrite", operand=how, op="numpy.astype", dtype="int16" if how == "clipped" else "float64")
+            self.assertEqual(way, f"import scipy\na = {after}\n")
+
     def test_a_picture_that_stays_one(self):
         for before, after in (("a = a + noise", "a = np.clip(a.astype(np.int32) + noise, 0, 255).astype(np.uint8)"),
                               ("a = (a - b) + f(a)", "a = np.clip((a - b).astype(np.int32) + f(a), 0, 255).astype(np.uint8)")):
