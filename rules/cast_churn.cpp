@@ -59,7 +59,7 @@ class Casts {
     }
     for (const OpCall& call : index.run().calls)
       for (const Operand& operand : call.operands)
-        if (is_parameter(operand) && operand.is_written && !is_load(call)) add_write(call, operand);
+        if (operand.is_written && operand.is_floating() && !is_load(call)) add_write(call, operand);
   }
 
   void check() {
@@ -80,36 +80,51 @@ class Casts {
 
  private:
   using Root = std::pair<uint32_t, std::string>;                      // process, model
-  using Kind = std::tuple<uint32_t, uint64_t, size_t>;                // process, dtypes, rank
-  using Alike = std::tuple<uint32_t, std::string, uint64_t, size_t>;  // and the model
+  using Kind = std::pair<uint32_t, uint64_t>;                         // process, dtypes
+  using Line = std::tuple<uint32_t, std::string_view, int>;           // process, file, line
+  using Alike = std::tuple<uint32_t, std::string, uint64_t, size_t>;  // model, dtypes, rank
 
   static Root root_of(const OpCall& call, const Operand& operand) {
     return {call.process, root_module(owner_module(operand.parameter))};
   }
   static Kind kind_of(const OpCall& call, const Operand& operand) {
-    return {call.process, operand.dtypes.bits(), operand.shape.size()};
+    return {call.process, operand.dtypes.bits()};
+  }
+  static Line line_of(const OpCall& call) {
+    return {call.process, call.site.line.file, call.site.line.line};
   }
   static Alike alike(const OpCall& call, const Operand& operand) {
     return {call.process, root_of(call, operand).second, operand.dtypes.bits(),
             operand.shape.size()};
   }
 
-  // Equal calls are stored once, with the parameter of the first: a line that writes more often
-  // than once a step writes others too, of the same model as far as that one has enough of them,
-  // else of any. What asks for a gradient is told apart, and is none of the frozen ones.
+  // Equal calls are stored once, with the tensor of the first, be it a parameter or what has no
+  // name, as a model's own token: a line that writes more often than once a step writes others too.
+  // These are of the same model, as far as that one has enough of them, and were made or moved by
+  // the same line; where neither is known they may be any of the dtype. What asks for a gradient is
+  // told apart, and is none of the frozen ones; nor are the statistics that a norm keeps.
   void add_write(const OpCall& call, const Operand& operand) {
-    written_.insert({call.process, operand.parameter});
+    const bool is_named = is_parameter(operand);
+    if (is_named) written_.insert({call.process, operand.parameter});
     const uint64_t steps = call.last_step - call.first_step + 1;
-    if (operand.requires_grad || call.count <= steps) return;
-    written_roots_.insert(root_of(call, operand));
-    if (call.count > steps * named_[alike(call, operand)].size())
-      written_kinds_.insert(kind_of(call, operand));
+    if (operand.requires_grad || call.count <= steps || index_.has(call, ops::kNorm)) return;
+    const OpCall* maker = index_.run().call(operand.origin);
+    const bool is_kept = maker != nullptr && is_load(*maker);
+    if (!is_named && !is_kept) return;
+    if (is_kept && maker->site.line.known()) written_lines_.insert(line_of(*maker));
+    const bool is_made_alone = !is_named && index_.has(*maker, ops::kFactory);
+    const bool has_more = is_named && call.count > steps * named_[alike(call, operand)].size();
+    if (is_named) written_roots_.insert(root_of(call, operand));
+    if (is_made_alone || has_more) written_kinds_.insert(kind_of(call, operand));
   }
 
   bool is_written(const OpCall& call, const Operand& operand) const {
+    const OpCall* maker = index_.run().call(operand.origin);
     return written_.contains({call.process, operand.parameter}) ||
            written_roots_.contains(root_of(call, operand)) ||
-           written_kinds_.contains(kind_of(call, operand)) || is_made_in_steps(operand);
+           written_kinds_.contains(kind_of(call, operand)) ||
+           (maker != nullptr && written_lines_.contains(line_of(*maker))) ||
+           is_made_in_steps(operand);
   }
 
   // `p.data = …` writes nothing, and gives the parameter another tensor.
@@ -234,6 +249,7 @@ class Casts {
   std::map<Alike, std::set<std::string>> named_;        // parameters that any call names
   std::set<Root> written_roots_, trained_roots_;
   std::set<Kind> written_kinds_;
+  std::set<Line> written_lines_;
   Churns round_trips_, weights_;
 };
 

@@ -34,6 +34,8 @@ class Rules(tool.ToolTest):
             example = page[page.index("\nexample\n") + 9:]
             if "#include" in example:  # of a check of source, which has tests of its own
                 continue
+            if "# LINE" in example:  # of a program's source, which only tests/rules/run_cases.cpp reads
+                continue
             self.write(f"{rule}.trace", example)
             target = re.search(r"# TARGET (\S+)", example)
             options = ["--target", target[1]] if target else []
