@@ -31,9 +31,8 @@ std::string shown_path(const std::string& file) {
     std::error_code unknown;
     return std::filesystem::current_path(unknown).string();
   }();
-  const std::string path = path_below(folder, file);
-  const size_t begin = begin_in_packages(path);
-  return begin == path.npos ? path : path.substr(begin);
+  const size_t begin = begin_in_packages(file);
+  return begin == file.npos ? path_below(folder, file) : file.substr(begin);
 }
 
 const SourceLine& best_line(const Site& site) { return site.line.known() ? site.line : site.inner; }

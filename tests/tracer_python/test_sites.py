@@ -278,6 +278,20 @@ class LineTest(unittest.TestCase):
                 self.assertEqual(site["line"]["line"], line)
                 self.assertEqual(site["inner"]["file"], lib.__file__)
 
+    def test_packages_in_any_folder(self):
+        """As `pip install --target` makes them, beside a module of the user's own."""
+        source = "import torch\n\ndef call():\n    return torch.op()\n"
+        for module, is_library in ("listed", True), ("mine", False):
+            with self.subTest(module):
+                lib = library(module, source, "packages")
+                info = os.path.join(os.path.dirname(lib.__file__), "listed-1.0.dist-info")
+                os.mkdir(info)
+                with open(os.path.join(info, "RECORD"), "w") as file:
+                    file.write("listed.py,sha256=xyz,60\nlisted-1.0.dist-info/RECORD,,\n")
+                site, line = lib.call(), here()
+                self.assertEqual(site["line"]["line"], line if is_library else 4)
+                self.assertEqual(site["inner"]["file"], lib.__file__)
+
     def test_no_user_code_on_the_stack(self):
         lib = library("lib", "import torch\n\ndef call(out):\n    out.append(torch.op())\n")
         out = []

@@ -60,11 +60,12 @@ bool is_generated_by_library(string_view file, string_view name) {
 CodeKind kind_of_file(string_view file, string_view name) {
   if (file.empty()) return CodeKind::kLibrary;
   if (is_torch(file)) return CodeKind::kTorch;
-  if (is_installed(file)) return CodeKind::kLibrary;
+  if (begin_in_named_folder(file) != file.npos) return CodeKind::kLibrary;
   if (starts_with(file, "<frozen ")) return CodeKind::kStandardLibrary;
   if (starts_with_one(file, g_paths->standard_library)) return CodeKind::kStandardLibrary;
   if (starts_with_one(file, g_paths->programs)) return CodeKind::kLibrary;
-  return is_generated_by_library(file, name) ? CodeKind::kLibrary : CodeKind::kUser;
+  return is_generated_by_library(file, name) || is_installed(file) ? CodeKind::kLibrary
+                                                                   : CodeKind::kUser;
 }
 
 string_view name_in(const Object* text, char (&buffer)[256]) {
