@@ -152,7 +152,17 @@ Attempted Attempts::attempt(const Node& node, const Finding& goal, const Candida
     ++failed;
     const bool is_name = way.demerits().literals < candidate.ways.back().demerits().literals;
     const bool is_not_built = reason == Reason::kNoRun && !program_.build.empty();
+    // A dtype of NumPy's is none of torch's.
+    const bool is_refused_there =
+        reason == Reason::kFurther && is_name &&
+        std::any_of(result.node.trial->findings.begin(), result.node.trial->findings.end(),
+                    [&](const Finding& finding) {
+                      return finding.severity == Severity::kError &&
+                             finding.site.line.file == next.changes.back().where.file &&
+                             finding.site.line.line == next.changes.back().where.line;
+                    });
     const bool may_differ = reason == Reason::kDies || is_not_built || reason == Reason::kMode ||
+                            is_refused_there ||
                             (reason == Reason::kStill && is_name && candidate.is_of(goal));
     if (!may_differ || is_over()) break;
   }

@@ -340,6 +340,17 @@ void check_cut_off(const RunIndex& index, const OpCall& call, Findings& out) {
                                               "leave the dtype out, which is then that of the "
                                               "numbers")}};
     add(details.cures, propose.cast_result(call, Dtype::kFloat));
+    for (const OpCallId id : index.consumers(call)) {  // "self.seen[i] = torch.tensor(…)"
+      const OpCall& copy = index.run().calls[id - 1];
+      if (copy.op != "aten::copy_" || copy.operands.empty()) continue;
+      const OpCall* maker = index.provenance().trace_back(copy, copy.operands.front()).maker;
+      if (maker == nullptr || !is_users_own(maker->site)) continue;
+      details.cures.push_back(propose.rewrite(*maker, Dtype::kFloat, "dtype named",
+                                              "make the tensor that it is copied to in Float"));
+      add(details.cures, propose.ask_for(*maker, Dtype::kFloat));
+      add(details.cures, propose.cast_result(*maker, Dtype::kFloat));
+      break;
+    }
     return details;
   });
 }
@@ -357,7 +368,7 @@ const OpCall* quotient_written(const RunIndex& index, const OpCall& call) {
 // made of Python's 1: no arithmetic of the function gives it, as it gives a counter among averages.
 bool is_loaded(const RunIndex& index, const OpCall& copy) {
   const OpCall* made = index.run().call(copy.operands.back().origin);
-  const bool is_computed = made != nullptr &&
+  const bool is_computed = made != nullptr && !ops::is_python(made->op) &&
                            !ops::gives_dtype_to_memory(made->op, made->overload) &&
                            made->site.line.file == copy.site.line.file &&
                            made->site.line.function == copy.site.line.function;

@@ -146,6 +146,32 @@ void report_number(const RunIndex& index, const OpCall& call, bool is_error, Fin
 }
 
 // `to_nan`: the first NaN came of this infinity.
+// What a line of the user's own cast to 16 bits: it is kept as it was.
+std::vector<Cure> kept_before_cast(const RunIndex& index, const CureProposer& propose,
+                                   const OpCall& call) {
+  std::vector<Cure> cures;
+  for (const Operand& operand : call.operands) {
+    const OpCall* cast = index.provenance().trace_back(call, operand).maker;
+    const bool is_lowered = cast != nullptr && index.has(*cast, ops::kCast) &&
+                            operand.dtypes.within(kLowPrecision) && !is_parameter(operand) &&
+                            is_users_own(cast->site) && !cast->operands.empty() &&
+                            cast->operands.back().dtypes == DtypeSet(Dtype::kFloat);
+    add(cures, is_lowered ? propose.keep_in(*cast, Dtype::kFloat) : std::nullopt);
+  }
+  return cures;
+}
+
+// The cast of the same function goes first: what it rounded the op does not get back.
+std::vector<Cure> raised_for(const RunIndex& index, const CureProposer& propose,
+                             const OpCall& call) {
+  std::vector<Cure> cures = kept_before_cast(index, propose, call);
+  std::erase_if(cures, [&](const Cure& cure) {
+    return cure.where.file != call.site.line.file || cure.where.function != call.site.line.function;
+  });
+  for (Cure& cure : propose.compute_in_float(call)) cures.push_back(std::move(cure));
+  return cures;
+}
+
 void report_inf(const RunIndex& index, const Event& inf, const Event& to_nan, bool is_error,
                 Findings& out) {
   const OpCall& call = *inf.call;
@@ -163,24 +189,9 @@ void report_inf(const RunIndex& index, const Event& inf, const Event& to_nan, bo
                    .fix = is_of_masks ? at_lowest : fix_of(call),
                    .cures = is_of_masks ? std::vector{propose.rewrite(call, *call.result_dtype(),
                                                                       "lowest", at_lowest)}
-                                        : propose.compute_in_float(call),
+                                        : raised_for(index, propose, call),
                    .severity = to_nan || is_error ? Severity::kError : Severity::kWarning};
   });
-}
-
-// What a line of the user's own cast to 16 bits: it is kept as it was.
-std::vector<Cure> kept_before_cast(const RunIndex& index, const CureProposer& propose,
-                                   const OpCall& call) {
-  std::vector<Cure> cures;
-  for (const Operand& operand : call.operands) {
-    const OpCall* cast = index.provenance().trace_back(call, operand).maker;
-    const bool is_lowered = cast != nullptr && index.has(*cast, ops::kCast) &&
-                            operand.dtypes.within(kLowPrecision) && !is_parameter(operand) &&
-                            is_users_own(cast->site) && !cast->operands.empty() &&
-                            cast->operands.back().dtypes == DtypeSet(Dtype::kFloat);
-    add(cures, is_lowered ? propose.keep_in(*cast, Dtype::kFloat) : std::nullopt);
-  }
-  return cures;
 }
 
 // What its operands came of may have lost nearly all of itself in a cast, as a product that is
