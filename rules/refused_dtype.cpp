@@ -189,6 +189,7 @@ void cast(const Judged& judged, const OpCall& call, const Operand& odd, Dtype dt
     return;
   }
   words.add(judged.propose.cast_floats_alone(call, odd));
+  if (!odd.is_floating()) words.add(judged.propose.cast_for_model(call, odd, dtype));
   if (kIntegral.contains(*odd.dtypes.single()) && dtype == Dtype::kFloat)
     words.add(judged.propose.cast_drawn(call, odd, dtype));
   const OpCall* maker = judged.index.provenance().trace_back(call, odd).maker;

@@ -183,6 +183,21 @@ std::optional<Cure> CureProposer::cast_own_variable(const OpCall& call, const Op
                                                         : std::nullopt;
 }
 
+// "grid.to(data.dtype)" of data in Bool, which is joined with them: a cast behind that comes late.
+bool CureProposer::has_lowered_floats(const OpCall& call, const Operand& operand) const {
+  const Provenance source = index_.provenance().trace_back(call, operand);
+  return std::any_of(source.steps.begin(), source.steps.end(), [&](const ProvenanceStep& step) {
+    if (step.call == nullptr) return false;
+    const auto& operands = step.call->operands;
+    return std::any_of(operands.begin(), operands.end(), [&](const Operand& beside) {
+      if (beside.dtypes != operand.dtypes) return false;
+      const OpCall* cast = index_.provenance().trace_back(*step.call, beside).maker;
+      return cast != nullptr && index_.has(*cast, ops::kCast) && !cast->operands.empty() &&
+             cast->operands.front().is_floating();
+    });
+  });
+}
+
 std::optional<Cure> CureProposer::cast_for_model(const OpCall& call, const Operand& operand,
                                                  Dtype dtype) const {
   const std::string model = root_module(call.site.module);
@@ -191,9 +206,10 @@ std::optional<Cure> CureProposer::cast_for_model(const OpCall& call, const Opera
   // A library casts its time steps to what the sample has.
   const bool follows_input =
       origin != nullptr && origin->site.inner.known() && index_.has(*origin, ops::kCast);
-  if (!call.site.caller.known() || is_in_cpp(call) || !operand.is_floating() || is_attribute ||
-      !(is_from_outside(call, operand, model) || follows_input))
-    return std::nullopt;
+  const bool is_data = operand.is_floating()
+                           ? is_from_outside(call, operand, model) || follows_input
+                           : has_lowered_floats(call, operand);
+  if (!call.site.caller.known() || is_in_cpp(call) || is_attribute || !is_data) return std::nullopt;
   Cure cure = cure_of(CureKind::kCastModuleInput, call, model, dtype);
   cure.where = call.site.caller;
   cure.text =

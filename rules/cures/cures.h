@@ -141,6 +141,7 @@ class CureProposer {
   std::vector<std::pair<const OpCall*, const Operand*>> arithmetic_before(const OpCall& call) const;
   std::vector<Cure> raise_before(const OpCall& call, std::vector<Cure> alone) const;
   bool is_float_under_autocast(const OpCall& call) const;
+  bool has_lowered_floats(const OpCall& call, const Operand& operand) const;
   bool has_frozen(const OpCall& call, const std::string& module) const;
   bool calls_function(const OpCall& call) const;
   bool may_call_module(const OpCall& call) const;
