@@ -14,13 +14,14 @@ static bool has_place(const Cure& cure) {
 }
 
 void put_placed_first(std::vector<Finding>& findings, const judging::RecordedRun& recorded) {
-  constexpr size_t kMost = 4;  // of a finding's cures
+  constexpr size_t kMost = 4;           // of a finding's cures
+  constexpr size_t kMostFindings = 32;  // whoever has more reads the first
   std::vector<std::vector<Part>> lists;
   std::vector<Finding*> asked;
   for (Finding& finding : findings) {
     const bool is_said = finding.severity >= Severity::kWarning && finding.cures.size() > 1 &&
                          finding.fix == finding.cures.front().text;
-    if (!is_said || !has_place(finding.cures.front())) continue;
+    if (!is_said || !has_place(finding.cures.front()) || asked.size() == kMostFindings) continue;
     asked.push_back(&finding);
     for (size_t i = 0; i < std::min(kMost, finding.cures.size()); ++i)
       lists.push_back({{&finding, &finding.cures[i]}});

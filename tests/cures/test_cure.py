@@ -596,9 +596,13 @@ class CureTest(unittest.TestCase):
         found = json.loads(self.cure("--json", "labelled/run", status=0).stdout)
         first = next(tried for tried in found["tries"] if tried["verdict"] != "not tried")
         self.assertEqual((first["changes"][0]["line"], first["verdict"]), (7, "proven"))
-        # Nothing is sought in a source that has changed since it ran.
         copy = shutil.copytree(self.folder / "labelled/run", self.folder / "labelled/copy")
         (copy / "cure.json").unlink()
+        self.assertIn("cross_entropy_loss to Long", self.run_tool("report", "labelled/copy").stdout)
+        # Nothing is sought where no Python reads it, nor in a source that has changed since it ran.
+        nowhere = self.run_tool("report", "labelled/copy", env=self.environment | {"PATH": str(self.temporary)})
+        self.assertEqual((nowhere.returncode, nowhere.stderr), (1, ""))
+        self.assertNotIn("cross_entropy_loss to Long", nowhere.stdout)
         (self.folder / "labelled/train.py").write_text(LABELLED + "# changed\n")
         self.assertNotIn("cross_entropy_loss to Long", self.run_tool("report", "labelled/copy").stdout)
 
