@@ -161,10 +161,25 @@ std::vector<Cure> kept_before_cast(const RunIndex& index, const CureProposer& pr
   return cures;
 }
 
+// A layer's weights say what it computes in, whatever it is given.
+bool comes_of_layers(const RunIndex& index, const OpCall& call) {
+  const auto is_layer = [](const OpCall& one) {
+    return std::any_of(one.operands.begin(), one.operands.end(), is_parameter);
+  };
+  if (is_layer(call)) return true;
+  return std::any_of(call.operands.begin(), call.operands.end(), [&](const Operand& operand) {
+    const Provenance source = index.provenance().trace_back(call, operand);
+    return std::any_of(source.steps.begin(), source.steps.end(), [&](const ProvenanceStep& step) {
+      return step.call != nullptr && is_layer(*step.call);
+    });
+  });
+}
+
 // The cast of the same function goes first: what it rounded the op does not get back.
 std::vector<Cure> raised_for(const RunIndex& index, const CureProposer& propose,
                              const OpCall& call) {
-  std::vector<Cure> cures = kept_before_cast(index, propose, call);
+  std::vector<Cure> cures;
+  if (!comes_of_layers(index, call)) cures = kept_before_cast(index, propose, call);
   std::erase_if(cures, [&](const Cure& cure) {
     return cure.where.file != call.site.line.file || cure.where.function != call.site.line.function;
   });
