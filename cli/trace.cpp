@@ -228,7 +228,9 @@ static int report_on(const TraceCommand& command, const RunFolder& folder, const
   judging::RecordedRun recorded = judging::read_run_folder(folder.path());
   keep_sources(recorded, folder, started_at);
   reports::Report report = judging::judged_report(recorded, command.report);
-  cures::put_placed_first(report.findings, recorded);
+  // A run that is merely recorded does not wait for it.
+  if (!command.no_report || command.cure || command.conclude)
+    cures::put_placed_first(report.findings, recorded);
   progress.reset();
   if (command.cure) cure(command, folder, recorded, report);
   report.end_is_reported = end.signal != 0;  // by say_if_killed()

@@ -111,9 +111,7 @@ Details explain(const RunIndex& index, const JudgeOptions& options, const Refuse
   details.why = mix_why(index, call, mix, source, autocast_here(index, options, call, mix)) +
                 who_asked_text(index, options, call, mix);
   details.cures = mix_cures(index, options, call, mix, source);
-  details.is_loaded_low =
-      source.parameter != nullptr && !mix.odd.is_parameter() &&
-      is_lone_parameter(index, *source.parameter, call.process, mix.other.dtype);
+  details.is_loaded_low = comes_of_lone_parameter(index, call, mix.odd, mix.other, source);
   if (kFloat8.contains(mix.odd.dtype) || kFloat8.contains(mix.other.dtype)) {
     details.fix =
         "8-bit values are scaled: multiply them by their scale, in a wider dtype, before this "

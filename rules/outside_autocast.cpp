@@ -79,10 +79,8 @@ void note_refusal(const RunIndex& index, const JudgeOptions& options, const OpCa
                          source.maker->site.phase == Phase::kForward &&
                          is_users_own(source.maker->site) && !odd_is_low;
   if (source.promotion != nullptr || is_raised) return;
-  const bool is_of_lone =
-      source.parameter != nullptr && !mix->odd.is_parameter() &&
-      is_lone_parameter(index, *source.parameter, call.process, mix->other.dtype);
-  if (is_of_lone) return;  // one table of a checkpoint, not what all layers compute in
+  // One table of a checkpoint is not what all layers compute in.
+  if (comes_of_lone_parameter(index, call, mix->odd, mix->other, source)) return;
   // A copy that is lowered once the model was trained without it, to evaluate or to save it.
   const Side& lower = odd_is_low ? mix->odd : mix->other;
   const OpCall* lowered =

@@ -33,12 +33,13 @@ void cast_model(MixCase& m, const Side& side, Dtype dtype) {
 // The input comes of a parameter that is alone in its dtype, as of a table that a checkpoint has in
 // 16 bits.
 void cast_lone_parameter(MixCase& m) {
-  const Operand* lone = m.source.parameter;
-  if (lone == nullptr || m.odd.is_parameter() || !m.other.is_parameter()) return;
-  const OpCall* maker = m.index.maker_behind(*lone, ops::kPassesOn);
+  if (!m.other.is_parameter() ||
+      !comes_of_lone_parameter(m.index, m.call, m.odd, m.other, m.source))
+    return;
+  const Operand& lone = *m.source.parameter;
+  const OpCall* maker = m.index.maker_behind(lone, ops::kPassesOn);
   if (maker == nullptr || !m.index.has(*maker, ops::kUninitialized)) return;  // a line says it
-  if (is_lone_parameter(m.index, *lone, m.call.process, m.other.dtype))
-    m.add(m.propose.cast_parameters(m.call, *lone, owner_module(lone->parameter), m.other.dtype));
+  m.add(m.propose.cast_parameters(m.call, lone, owner_module(lone.parameter), m.other.dtype));
 }
 
 // Raised in an earlier call and not lowered again, or replaced by a state in another dtype.

@@ -532,6 +532,12 @@ bool is_lone_parameter(const RunIndex& index, const Operand& parameter, uint32_t
          (is_loaded && is_most(index.made_beside(*maker, rest), index.made_beside(*maker, *own)));
 }
 
+bool comes_of_lone_parameter(const RunIndex& index, const OpCall& call, const Side& odd,
+                             const Side& other, const Provenance& source) {
+  return source.parameter != nullptr && !odd.is_parameter() &&
+         is_lone_parameter(index, *source.parameter, call.process, other.dtype);
+}
+
 // A cast of the parameter itself is a line that says so.
 bool replaced_since(const RunIndex& index, const OpCall& call, const Side& side) {
   if (side.dtype == Dtype::kFloat) return false;

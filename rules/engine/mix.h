@@ -42,6 +42,11 @@ bool replaced_since(const RunIndex& index, const OpCall& call, const Side& side)
 bool is_lone_parameter(const RunIndex& index, const Operand& parameter, uint32_t process,
                        Dtype rest);
 
+// The odd side comes of such a parameter, and meets another of the model. `source` is where the odd
+// side's dtype came from.
+bool comes_of_lone_parameter(const RunIndex& index, const OpCall& call, const Side& odd,
+                             const Side& other, const Provenance& source);
+
 // Of a call that was refused, and only when its dtypes were the reason. The message is the one that
 // came out of the call, from an op inside it if need be. The operands of a "python::" call are
 // merely a function's variables, so there the message must name both dtypes.
