@@ -230,6 +230,16 @@ CastBill cast_bill(const Run& run) {
   return bill;
 }
 
+std::string common_module(const std::vector<std::string>& parameters) {
+  std::string_view common = parameters.front();
+  for (const std::string& name : parameters) {
+    const auto end = std::mismatch(common.begin(), common.end(), name.begin(), name.end()).first;
+    common = common.substr(0, static_cast<size_t>(end - common.begin()));
+  }
+  const size_t dot = common.rfind('.');
+  return std::string(common.substr(0, dot == common.npos ? 0 : dot));
+}
+
 std::string bytes_text(double bytes) {
   const char* unit = "bytes";
   for (const char* larger : {"kB", "MB", "GB", "TB"}) {

@@ -90,6 +90,9 @@ struct CastBill {
 std::vector<Cast> casts_of(const Run& run);
 CastBill cast_bill(const Run& run);
 
+// "unet.mid_block": the innermost module that has all of these parameters, of which there is one.
+std::string common_module(const std::vector<std::string>& parameters);
+
 std::string bytes_text(double bytes);          // "2.7 MB"
 std::string nanoseconds_text(double time_ns);  // "1.5 ms"
 

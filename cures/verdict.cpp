@@ -259,6 +259,8 @@ bool has_further_cause(const Finding& goal, const Finding& left) {
 std::map<std::string, DtypeSet> trained_parameters(const Run& run) {
   std::map<std::string, DtypeSet> dtypes;
   for (const OpCall& call : run.calls) {
+    const uint64_t steps = run.process_of(call).steps;
+    if (steps > 0 && call.first_step > steps) continue;  // it trains no more
     for (const Operand& operand : call.operands) {
       if (operand.requires_grad && operand.is_leaf && is_parameter(operand))
         dtypes[operand.parameter] |= operand.dtypes;

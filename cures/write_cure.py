@@ -32,7 +32,7 @@ from casts import (asked_instead, asks_for_dtype, cast_edits, cast_text, cast_wa
                    text_of_cast_back, with_keyword)
 from cpp_source import CppFile  # noqa: E402
 from demerits import demerits, receivers  # noqa: E402
-from modules import compiled_argument, dtype_of_value, leaves, may_be_list, module_argument, module_call, module_inputs  # noqa: E402
+from modules import compiled_argument, dtype_of_value, is_floating, leaves, may_be_list, module_argument, module_call, module_inputs  # noqa: E402
 from operands import operand_nodes, signed  # noqa: E402
 from source import Notebook, Source, Unplaced, change_between, edit_of, read  # noqa: E402
 from statement import Site  # noqa: E402
@@ -228,6 +228,8 @@ def made_alike(site, node):
     items = (holder.values if isinstance(holder, ast.Dict) else [keyword.value for keyword in call.keywords] if is_dict else
              getattr(holder, "elts", [node]))
     alike = [n for n in items if isinstance(n, ast.Call) and dotted(n.func) == dotted(node.func)]
+    if not is_floating(site.cure["from"]):
+        return [node]  # what else is of integers may be counts and ids
     # The batch that was refused had them all in one dtype; another had some that needed no cast, or another dtype.
     wanted = {site.cure["from"], site.cure["dtype"], ""}
     return alike if all(site.source.results_at(n) and site.source.results_at(n) <= wanted for n in alike) else [node]
@@ -854,6 +856,28 @@ def fit_epsilon(site):
     return [[site.source.replaced(number, f"max({site.source.text(number)}, {tiny})" if is_name(number) else tiny)]]
 
 
+def fit_bound(site):
+    """x.clamp(-1 + eps, 1 - eps), eps = torch.finfo(x.dtype).eps, for bounds that are -1 and 1 in the dtype of x."""
+    torch = torch_name(site.source)
+    call = only([n for n in calls_in(head_nodes(site.statement)) if last_part(n.func).rstrip("_") in ("clamp", "clip")], "the clamp")
+    is_function = dotted(call.func).startswith(f"{torch}.")
+    shown = call.args[0] if is_function else without_methods(call.func.value)
+    if not torch or not is_name(shown):
+        raise Unplaced("the line has no name for what is clamped")
+    eps = f"{torch}.finfo({site.source.text(shown)}.dtype).eps"
+    edits = []
+    for bound in [*call.args[is_function:], *(k.value for k in call.keywords)]:
+        value = constant_of(bound)
+        if value is not None and 0 < abs(value - round(value)) < 1e-3 and round(value):
+            edits.append(site.source.replaced(bound, f"{round(value)} {'-' if value < round(value) else '+'} {eps}"))
+        elif isinstance(bound, ast.BinOp) and isinstance(bound.op, (ast.Add, ast.Sub)) and constant_of(bound.left):
+            small = bound.right
+            edits.append(site.source.replaced(small, eps if constant_of(small) is not None else f"max({site.source.text(small)}, {eps})"))
+    if not edits:
+        raise Unplaced("the line does not write the bound")
+    return [edits]
+
+
 def fit_optimizer_epsilon(site):
     """AdamW(…, eps=1e-4): its own of 1e-8 is 0 in Half."""
     ran = site.cure["optimizers"].split(",")
@@ -1440,7 +1464,7 @@ def copied_back(site):
 REWRITES = {"linear in Float": linear_in_float, "copied back": copied_back, "clipped": clipped, "clipped back": clipped_picture, "astype": astype, "autocast left": leave_autocast,
             "autocast off": autocast_off, "lowest": lowest, "held at lowest": held_at_lowest, "constructor": constructor, "not in place": not_in_place,
             "floating alone": floating_alone, "floats alone": floats_alone, "floor": floor, "whole numbers": whole_numbers, "^": exclusive_or,
-            "~": invert, "number": fit_number, "epsilon": fit_epsilon, "optimizer epsilon": fit_optimizer_epsilon, "default dtype": default_dtype, "gradient": cast_gradient, "gradient read": cast_gradient_read,
+            "~": invert, "number": fit_number, "epsilon": fit_epsilon, "bound": fit_bound, "optimizer epsilon": fit_optimizer_epsilon, "default dtype": default_dtype, "gradient": cast_gradient, "gradient read": cast_gradient_read,
             "numpy": cast_for_numpy, "requires_grad_": cast_before_requires_grad, "inverted": cast_inverted, "parameter cast": cast_in_parameter, "arguments": cast_arguments,
             "scaler": without_scaler, "dtype": dtype_argument, "dtype given": dtype_given, "dtype named": dtype_named, "no dtype": without_dtype, "dtype left out": dtype_left_out,
             "asked": ask_otherwise, "region again": reopened, "region dtype": region_dtype, "scaled": scaled, "unscale": unscale, "buffer": buffer,

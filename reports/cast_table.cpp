@@ -52,6 +52,21 @@ std::string casts_text(double casts, double weights) {
   return fmt::format("{} ({} of weights)", number_text(casts), number_text(weights));
 }
 
+// A few by name, more by the model that has them.
+std::string weights_text(const std::vector<std::string>& weights) {
+  constexpr size_t kNamed = 4;
+  std::map<std::string, std::vector<std::string>> by_model;
+  for (const std::string& name : weights) by_model[name.substr(0, name.find('.'))].push_back(name);
+  std::vector<std::string> parts;
+  for (const auto& [model, names] : by_model) {
+    const std::string module = common_module(names);
+    const bool is_named = names.size() <= kNamed || module.empty();
+    parts.push_back(is_named ? joined(names, ", ")
+                             : fmt::format("{} weights of {}", names.size(), module));
+  }
+  return joined(parts, ", ");
+}
+
 // Named, as what to change is in the program: what a step casts again, and what each use does.
 std::vector<std::string> weights_lines(const Report& report, const std::vector<CastLine>& casts) {
   double again = 0;
@@ -66,10 +81,9 @@ std::vector<std::string> weights_lines(const Report& report, const std::vector<C
     lines.push_back(
         fmt::format("  {} casts of weights are repeated every step", number_text(again)));
   if (!uncached.empty()) {
-    const std::string names = joined(uncached, ", ");
-    lines.push_back(fitted_start(
-        report, fmt::format("  cast at each use, since they require no gradient: {}", names),
-        text_columns(report)));
+    const std::string text = fmt::format("  cast at each use, since they require no gradient: {}",
+                                         weights_text(uncached));
+    lines.push_back(fitted_start(report, text, text_columns(report)));
   }
   return lines;
 }

@@ -29,6 +29,7 @@ struct Churn {
 };
 using ChurnPlace = std::tuple<uint32_t, std::string_view, int, Dtype, Dtype>;
 using Churns = std::map<ChurnPlace, Churn>;
+using FrozenModel = std::tuple<uint32_t, std::string, Dtype, Dtype>;
 
 void add(const Cast& cast, const CastCost& cost, Churns& to) {
   const SourceLine& line = cast.call->site.line;
@@ -53,8 +54,7 @@ class Casts {
       for (const Operand& operand : call.operands) {
         if (!is_parameter(operand)) continue;
         named_[alike(call, operand)].insert(operand.parameter);
-        if (operand.requires_grad)
-          trained_roots_.insert({call.process, root_module(owner_module(operand.parameter))});
+        if (operand.requires_grad) trained_roots_.insert(root_of(call, operand));
       }
     }
     for (const OpCall& call : index.run().calls)
@@ -71,11 +71,30 @@ class Casts {
         both += cast.cost;
         add(*before, both, round_trips_);
       } else if (is_frozen_weight(cast)) {
-        add(cast, cast.cost, weights_);
+        const bool is_by_autocast = cast.reason == CastReason::kAutocast;
+        add(cast, cast.cost, is_by_autocast ? autocast_weights_ : weights_);
       }
     }
     for (const auto& [place, churn] : round_trips_) report_round_trip(churn);
+    report_autocast_weights();
     for (const auto& [place, churn] : weights_) report_weights(churn);
+  }
+
+  // What autocast casts of a frozen model in each step has one cause, at however many lines.
+  void report_autocast_weights() {
+    std::map<FrozenModel, Churn> models;
+    std::set<FrozenModel> worth;
+    for (const auto& [place, churn] : autocast_weights_) {
+      for (const Cast* cast : churn.casts) {
+        const DtypeChange& change = cast->change;
+        const FrozenModel model{cast->call->process, root_of(*cast->call, *change.source).second,
+                                change.from, change.to};
+        models[model].casts.push_back(cast);
+        models[model].cost += cast->cost;
+        if (is_worth(churn.cost)) worth.insert(model);
+      }
+    }
+    for (const FrozenModel& model : worth) report_weights(models.at(model));
   }
 
  private:
@@ -186,8 +205,10 @@ class Casts {
     return !is_written(call, source);
   }
 
+  static bool is_worth(const CastCost& cost) { return cost.moved_bytes() >= kWorthBytes; }
+
   void report(const Churn& churn, const std::string& message, const Details& details) {
-    if (churn.cost.moved_bytes() < kWorthBytes) return;
+    if (!is_worth(churn.cost)) return;
     const OpCall& first = *largest(churn).call;
     out_.add(first, message, [&] { return details; });
     for (const Cast* cast : churn.casts)
@@ -200,13 +221,19 @@ class Casts {
         [](const Cast* a, const Cast* b) { return a->cost.moved_bytes() < b->cost.moved_bytes(); });
   }
 
-  // What is trained stays as it is.
-  std::string cast_once(const OpCall& call, const std::string& parameter, Dtype to) const {
-    const std::string root = root_module(owner_module(parameter));
-    if (is_in_cpp(call) || !trained_roots_.contains({call.process, root}))
-      return root + to_dtype(call, to);
+  // The module that has all of them; of calls that are stored with the first one's tensor, its
+  // model. What is trained stays as it is, under whichever name the module has it, too.
+  std::string cast_once(const Churn& churn, const std::vector<std::string>& names) const {
+    const Cast& first = largest(churn);
+    const bool is_all = names.size() > 1 && static_cast<double>(names.size()) >= churn.cost.casts;
+    const std::string common = common_module(names);
+    const std::string module =
+        is_all && !common.empty() ? common : root_module(owner_module(names.front()));
+    const std::string cast = to_dtype(*first.call, first.change.to);
+    const bool is_trained = trained_roots_.contains(root_of(*first.call, *first.change.source));
+    if (is_in_cpp(*first.call) || !is_trained) return module + cast;
     return fmt::format("for p in {}.parameters(): p.data = p.data if p.requires_grad else p.data{}",
-                       root, to_dtype(call, to));
+                       module, cast);
   }
 
   void report_round_trip(const Churn& churn) {
@@ -222,8 +249,9 @@ class Casts {
   void report_weights(const Churn& churn) {
     const Cast& first = largest(churn);
     const DtypeChange& change = first.change;
-    std::set<std::string> names;
-    for (const Cast* cast : churn.casts) names.insert(cast->change.source->parameter);
+    std::set<std::string> all;
+    for (const Cast* cast : churn.casts) all.insert(cast->change.source->parameter);
+    const std::vector<std::string> names(all.begin(), all.end());
     const std::string others =
         names.size() > 1 ? fmt::format(" and {} more", names.size() - 1) : "";
     const std::string who = first.reason == CastReason::kAutocast
@@ -237,8 +265,7 @@ class Casts {
             .why = fmt::format("{}{} never change{}; {}; {:.0f} casts a step move {}", parameter,
                                others, names.size() > 1 ? "" : "s", who, churn.cost.casts,
                                cost_text(churn.cost)),
-            .fix = "cast it once, before the first step: " +
-                   cast_once(*first.call, parameter, change.to)});
+            .fix = "cast it once, before the first step: " + cast_once(churn, names)});
   }
 
   const RunIndex& index_;
@@ -250,7 +277,7 @@ class Casts {
   std::set<Root> written_roots_, trained_roots_;
   std::set<Kind> written_kinds_;
   std::set<Line> written_lines_;
-  Churns round_trips_, weights_;
+  Churns round_trips_, weights_, autocast_weights_;
 };
 
 void check_run(const RunIndex& index, Findings& out) { Casts(index, out).check(); }

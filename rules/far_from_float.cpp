@@ -376,6 +376,39 @@ bool is_loaded(const RunIndex& index, const OpCall& copy) {
          is_users_own(copy.site) && !is_computed;
 }
 
+// "returns[t] = rewards[t] + gamma * returns[t + 1]": the line computes what it writes of what it
+// wrote before, so that each cut goes into the next one. Places of pixels are cut once, as meant.
+bool is_read_back(const RunIndex& index, const OpCall& copy) {
+  const OpCall* made = index.run().call(copy.operands.back().origin);
+  if (made == nullptr || !copy.cast || copy.cast->clipped * 4 < copy.cast->looked) return false;
+  const auto is_here = [&](const OpCall& at, const Operand&) {
+    return at.site.line == copy.site.line;
+  };
+  const auto makers = index.with_makers(*made, is_here);
+  return std::any_of(makers.begin(), makers.end(), [&](const OpCall* at) {
+    return at->site.line == copy.site.line &&
+           std::any_of(at->operands.begin(), at->operands.end(), [&](const Operand& operand) {
+             return operand.origin == copy.operands.front().origin && !operand.is_floating();
+           });
+  });
+}
+
+void check_read_back(const RunIndex& index, const OpCall& call, Findings& out) {
+  const std::string name = dtype_name(*call.result_dtype());
+  const std::string message =
+      fmt::format("{} is written to {} and becomes {}", short_number(call.inexact->from), name,
+                  number(call.inexact->to));
+  out.add(call, message, [&] {
+    return Details{
+        .odd = call.operands.front().name,
+        .why = fmt::format("{} holds no fraction: copy_ cuts it off, and nothing is raised; the "
+                           "line reads what it wrote before, so the cuts add up",
+                           name),
+        .fix = "make the tensor that it writes to in Float",
+        .cures = CureProposer(index, out.options()).widen_written(call)};
+  });
+}
+
 void check_quotient(const OpCall& call, const OpCall& division, Findings& out) {
   const Dtype dtype = *call.result_dtype();
   const std::string message =
@@ -704,6 +737,7 @@ void check(const OpCall& call, const RunIndex& index, Findings& out) {
       is_few) {
     if (const OpCall* division = quotient_written(index, call))
       return check_quotient(call, *division, out);
+    if (is_read_back(index, call)) return check_read_back(index, call, out);
     if (to != 0 || !is_loaded(index, call)) return;
   }
   const bool falls = is_cast && kBeyond.contains(*dtype) && !call.operands.empty() &&

@@ -20,6 +20,7 @@
 #include "rules/engine/lost_epsilon.h"
 #include "rules/engine/rule.h"
 #include "rules/engine/run_index.h"
+#include "rules/engine/vanishing_number.h"
 
 namespace dtypecheck::rules {
 
@@ -187,6 +188,21 @@ std::vector<Cure> raised_for(const RunIndex& index, const CureProposer& propose,
   return cures;
 }
 
+// "x.clamp(-1 + 1e-15, 1 - 1e-15)" in Float, before the logarithm of 1 - x.
+void add_lost_bound(const RunIndex& index, const CureProposer& propose, const OpCall& call,
+                    Details& details) {
+  const OpCall* clamp = bound_lost(index, call);
+  const auto dtype = clamp == nullptr ? std::nullopt : clamp->result_dtype();
+  if (!dtype) return;
+  const double bound = lost_bound(*clamp)->value;
+  details.why += fmt::format(
+      "; the bound of {}{}, {}, is {} in {}, so it keeps nothing away from it", clamp->op,
+      at_place(clamp->site), number(bound), number(std::round(bound)), dtype_name(*dtype));
+  const Cure cure = propose.fit_bound(*clamp, *dtype);
+  details.fix = cure.text;
+  details.cures.insert(details.cures.begin(), cure);
+}
+
 void report_inf(const RunIndex& index, const Event& inf, const Event& to_nan, bool is_error,
                 Findings& out) {
   const OpCall& call = *inf.call;
@@ -200,12 +216,14 @@ void report_inf(const RunIndex& index, const Event& inf, const Event& to_nan, bo
     const CureProposer propose(index, out.options());
     const std::string at_lowest = "join the masks by torch.minimum(), which passes no dtype's end";
     const bool is_of_masks = adds_masks(index, call);
-    return Details{.why = why,
-                   .fix = is_of_masks ? at_lowest : fix_of(call),
-                   .cures = is_of_masks ? std::vector{propose.rewrite(call, *call.result_dtype(),
-                                                                      "lowest", at_lowest)}
-                                        : raised_for(index, propose, call),
-                   .severity = to_nan || is_error ? Severity::kError : Severity::kWarning};
+    Details details{.why = why,
+                    .fix = is_of_masks ? at_lowest : fix_of(call),
+                    .cures = is_of_masks ? std::vector{propose.rewrite(call, *call.result_dtype(),
+                                                                       "lowest", at_lowest)}
+                                         : raised_for(index, propose, call),
+                    .severity = to_nan || is_error ? Severity::kError : Severity::kWarning};
+    add_lost_bound(index, propose, call, details);
+    return details;
   });
 }
 
@@ -240,6 +258,7 @@ void report_nan(const RunIndex& index, const Event& nan, const Event& cause, Fin
       details.cures.insert(details.cures.begin(), propose.fit_epsilon(*epsilon, *holds));
       details.follows.insert(details.follows.begin(), {&eps_underflow, epsilon->id});
     }
+    if (was_finite) add_lost_bound(index, propose, call, details);
     if (cause) {
       details.follows = {{&first_non_finite, cause.call->id}};
     } else if (!was_finite) {

@@ -54,6 +54,10 @@ class CureProposer {
   Cure fit_epsilon(const OpCall& call, Dtype dtype) const {
     return rewrite(call, dtype, "epsilon", "add an epsilon that the dtype holds");
   }
+  // A clamp's bound beside 1 that is 1 in the dtype.
+  Cure fit_bound(const OpCall& clamp, Dtype dtype) const {
+    return rewrite(clamp, dtype, "bound", "give it a bound that the dtype holds");
+  }
   // What ~ inverts as bytes is a mask.
   Cure invert_as_bool(const OpCall& inversion) const {
     return rewrite(inversion, Dtype::kBool, "inverted",

@@ -51,6 +51,9 @@ void cast_at_caller(MixCase& m);
 // mix_origins.cpp
 void raise_defaults(MixCase& m);
 void make_in_double(MixCase& m);
+// Lines of the program's own lower what was made so wide, or the line makes others of it as well.
+bool is_meant_wide(const MixCase& m);
+void cast_array_in_double(MixCase& m);
 void cast_at_promotion(MixCase& m);
 void cast_promoted_input(MixCase& m);
 void cast_at_last_promotion(MixCase& m);

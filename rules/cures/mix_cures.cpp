@@ -135,7 +135,11 @@ std::vector<Cure> mix_cures(const RunIndex& index, const JudgeOptions& options, 
   read_gradient_in_float(m);
   reopen_region(m);
   cast_weights_beside_cast(m);
-  if (m.source.promotion != nullptr) cast_at_promotion(m);
+  if (m.source.promotion != nullptr) {
+    cast_at_promotion(m);
+  } else if (!m.other.is_parameter() && !is_meant_wide(m)) {
+    cast_array_in_double(m);
+  }
   cast_promoted_input(m);
   cast_at_last_promotion(m);
   cast_lone_parameter(m);
@@ -173,23 +177,6 @@ std::vector<Cure> mix_cures(const RunIndex& index, const JudgeOptions& options, 
   return m.cures;
 }
 
-// Lines of the program's own cast what was made to the low dtype, as a schedule that is computed in
-// Double on purpose.
-static bool is_lowered_elsewhere(const RunIndex& index, const OpCall& maker, Dtype low) {
-  const auto& calls = index.run().calls;
-  return std::any_of(calls.begin(), calls.end(), [&](const OpCall& cast) {
-    return cast.process == maker.process && index.has(cast, ops::kCast) &&
-           cast.result_dtype() == low && is_users_own(cast.site) && cast.operands.size() == 1 &&
-           index.provenance().trace_back(cast, cast.operands.front()).maker == &maker;
-  });
-}
-
-// A helper that makes tensors of arrays in whatever dtype these have: a dtype written there would
-// be that of all it makes, of integers as well.
-static bool follows_its_data(const RunIndex& index, const OpCall& maker) {
-  return ops::is_python(maker.op) && makes_several(index.run(), maker);
-}
-
 std::vector<Cure> promotion_cures(const RunIndex& index, const JudgeOptions& options,
                                   const OpCall& call, const Operand& wide, Dtype low) {
   Provenance source = index.provenance().trace_back(call, wide);
@@ -198,10 +185,7 @@ std::vector<Cure> promotion_cures(const RunIndex& index, const JudgeOptions& opt
   const Mix mix{{&wide, wide.role, "", *wide.dtypes.single()}, {nullptr, Role::kInput, "", low}};
   MixCase m(index, options, call, mix, source);
   m.add(m.propose.reopen_autocast(call));
-  const bool is_meant =
-      source.maker != nullptr && mix.odd.dtype == Dtype::kDouble &&
-      (is_lowered_elsewhere(index, *source.maker, low) || follows_its_data(index, *source.maker));
-  if (is_meant) m.add(m.propose.cast_operand(call, wide, low, noun_of(wide)));
+  if (is_meant_wide(m)) m.add(m.propose.cast_operand(call, wide, low, noun_of(wide)));
   raise_defaults(m);
   cast_at_promotion(m);
   cast_at_maker(m);

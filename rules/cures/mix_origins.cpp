@@ -79,8 +79,32 @@ void make_in_double(MixCase& m) {
     m.add(m.propose.cast_result(*maker, Dtype::kDouble));
 }
 
+// Lines of the program's own cast what was made to the low dtype, as a schedule that is computed in
+// Double on purpose.
+static bool is_lowered_elsewhere(const RunIndex& index, const OpCall& maker, Dtype low) {
+  const auto& calls = index.run().calls;
+  return std::any_of(calls.begin(), calls.end(), [&](const OpCall& cast) {
+    return cast.process == maker.process && index.has(cast, ops::kCast) &&
+           cast.result_dtype() == low && is_users_own(cast.site) && cast.operands.size() == 1 &&
+           index.provenance().trace_back(cast, cast.operands.front()).maker == &maker;
+  });
+}
+
+// A helper that makes tensors of arrays in whatever dtype these have: a dtype written there would
+// be that of all it makes, of integers as well.
+static bool follows_its_data(const RunIndex& index, const OpCall& maker) {
+  return ops::is_python(maker.op) && makes_several(index.run(), maker);
+}
+
+bool is_meant_wide(const MixCase& m) {
+  const OpCall* maker = m.source.maker;
+  return maker != nullptr && m.odd.dtype == Dtype::kDouble &&
+         (is_lowered_elsewhere(m.index, *maker, m.other.dtype) ||
+          follows_its_data(m.index, *maker));
+}
+
 // Data that are in Double because NumPy makes them so, where no model is.
-static void cast_array_in_double(MixCase& m) {
+void cast_array_in_double(MixCase& m) {
   const OpCall* maker = m.source.maker;
   if (maker == nullptr || m.source.parameter != nullptr || m.odd.is_parameter()) return;
   const bool is_array =

@@ -1,5 +1,9 @@
 #include "rules/engine/lost_epsilon.h"
 
+#include <algorithm>
+
+#include "rules/engine/vanishing_number.h"
+
 namespace dtypecheck::rules {
 
 const OpCall* epsilon_lost(const RunIndex& index, const OpCall& call, const Findings& out) {
@@ -17,6 +21,14 @@ const OpCall* epsilon_lost(const RunIndex& index, const OpCall& call, const Find
     }
   }
   return nullptr;
+}
+
+const OpCall* bound_lost(const RunIndex& index, const OpCall& call) {
+  const auto makers = index.with_makers(call);
+  const auto found = std::find_if(makers.begin(), makers.end(), [&](const OpCall* made) {
+    return made != &call && is_users_own(made->site) && lost_bound(*made) != nullptr;
+  });
+  return found == makers.end() ? nullptr : *found;
 }
 
 }  // namespace dtypecheck::rules

@@ -1,6 +1,7 @@
 #include "rules/engine/vanishing_number.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "ops/arguments.h"
 #include "ops/ops.h"
@@ -42,6 +43,17 @@ std::optional<VanishingNumber> vanishing_number(const OpCall& call) {
   const ScalarArgument* scalar = vanishing_scalar(call, dtypes);
   if (scalar == nullptr) return std::nullopt;
   return VanishingNumber{scalar, tensor, dtypes};
+}
+
+const ScalarArgument* lost_bound(const OpCall& call) {
+  const Operand* tensor = tensor_of(call);
+  if (tensor == nullptr || !ops::parse_op_name(call.op).base.starts_with("clamp")) return nullptr;
+  for (const ScalarArgument& bound : call.scalars) {
+    const double whole = std::round(bound.value);
+    const bool is_beside = !bound.dtype && whole != 0 && bound.value != whole;
+    if (is_beside && rounded(bound.value, tensor->dtypes) == whole) return &bound;
+  }
+  return nullptr;
 }
 
 }  // namespace dtypecheck::rules

@@ -1,5 +1,5 @@
 // vanishing_number.h: a number that an op adds to each element, or compares it with, and that is 0
-// in the dtype it is done in: an epsilon mostly.
+// in the dtype it is done in, an epsilon mostly; and a bound beside 1 that is 1 there.
 #pragma once
 
 #include <optional>
@@ -15,5 +15,9 @@ struct VanishingNumber {
 };
 
 std::optional<VanishingNumber> vanishing_number(const OpCall& call);
+
+// The bound of x.clamp(-1 + 1e-15, 1 - 1e-15) that is a whole number in the dtype of x, so that it
+// lets that number through; null where there is none.
+const ScalarArgument* lost_bound(const OpCall& call);
 
 }  // namespace dtypecheck::rules
