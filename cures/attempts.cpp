@@ -208,7 +208,7 @@ Attempted Attempts::run_way(const Node& node, const Finding& goal, Node next, bo
     if (first_goal->rule ==
         rules::lost_increment.doc.id)  // an average of weights is Float by right
       before = low_share(first->run(), weights_beside(first->run(), *first_goal));
-    if (!is_refusal(first->run(), *first_goal))
+    if (!is_refused_ && !is_refusal(first->run(), *first_goal))
       before.at_line = low_share(first->run(), before.adapters, first_goal->site.line).at_line;
     const bool was_error = is_refused_ || first_goal->severity == Severity::kError;
     add_run(merit, *trial, before, judge, was_error);

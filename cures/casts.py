@@ -123,6 +123,19 @@ def is_state(site, node):
     return is_lstm and operand.strip("_").startswith(("hx", "cx")) and isinstance(node, (ast.Name, ast.Attribute))
 
 
+def must_copy(site, node):
+    """self.shadow[name] = p.data.half() of a Float tensor: a cast to Float would keep p itself, which the average is then written to."""
+    if site.cure["kind"] != "cast result" or site.cure.get("was") != site.cure["dtype"]:
+        return False
+    statement = site.statement
+    targets = getattr(statement, "targets", [getattr(statement, "target", None)])
+    is_stored = isinstance(targets[0], (ast.Attribute, ast.Subscript)) or any(isinstance(n, (ast.ListComp, ast.DictComp)) for n in ast.walk(statement))
+    chain = node.func.value
+    while isinstance(chain, ast.Call) and isinstance(chain.func, ast.Attribute) and last_part(chain.func) != "clone":
+        chain = chain.func.value
+    return is_stored and not (isinstance(chain, ast.Call) and last_part(chain.func) == "clone")
+
+
 def asked_instead(site, node, dtype, suffix):
     """Where an expression asks for a dtype by itself: torch.zeros(…, dtype=…), x.half(), x.to(torch.half)."""
     if not isinstance(node, ast.Call) or site.is_numpy:
@@ -135,6 +148,8 @@ def asked_instead(site, node, dtype, suffix):
             return [site.source.replaced(asked, in_kind_of(asked, dtype))]
     name = last_part(node.func)
     is_method = isinstance(node.func, ast.Attribute) and not site.is_function(node)
+    if is_method and name in CASTS and must_copy(site, node):
+        return [(node.func.end_lineno - 1, node.func.end_col_offset - len(name), node.end_lineno - 1, node.end_col_offset, "clone()")]
     if is_method and name in CAST_METHODS and not node.args:
         method = suffix.split("(")[0][1:]
         text = METHOD_OF[site.cure["dtype"]] if dtype.endswith(f".{site.cure['dtype']}") and site.cure[

@@ -11,6 +11,7 @@
 #include "cures/merit.h"
 #include "cures/prose.h"
 #include "cures/verdict.h"
+#include "rules/cures/cures.h"
 #include "rules/engine/rule.h"
 
 namespace dtypecheck::cures {
@@ -93,7 +94,8 @@ class Searcher {
     if (found.is_interrupted || !found.impossible.empty()) return std::move(found);
     // An eager run has other op calls than those of the changes, which compile.
     // Of a run that died in its first step nobody knows what the rest computes in.
-    const bool is_begun = from.trial->ended_well() || from.trial->steps() > 0;
+    const bool is_begun =
+        !goals_.is_refused || from.trial->ended_well() || from.trial->steps() > 0;
     LowShare before;
     if (!is_compiled && is_begun) before = low_share(from.run(), adapters_of(from.run()));
     attempts_.begin(root_.run(), goals_.is_refused, before);
@@ -178,14 +180,14 @@ class Searcher {
     return is_proven;
   }
 
-  // What overrides nothing first, and then what got furthest, by a name for its dtype; none is left
-  // behind. Of a program that came to its end the rules know better which change is begun well.
+  // What overrides nothing first, and then what got furthest, by a name for its dtype, and what
+  // holds for all who call a model; none is left behind. Of a program that came to its end the rules know better which change is begun well.
   bool solve_one(std::vector<Node>& partials, int depth) {
     std::stable_sort(partials.begin(), partials.end(), [this](const Node& a, const Node& b) {
       const auto how_far = [this](const Node& one) {
         const Merit merit = merit_of_source(one);
         return std::tuple(!merit.overrides, one.trial->steps(), -merit.literals,
-                          goals_.is_refused ? one.run().calls.size() : 0);
+                          goals_.is_refused ? one.run().calls.size() : 0, is_in_forward(one));
       };
       return how_far(a) > how_far(b);
     });
@@ -195,6 +197,10 @@ class Searcher {
       return !attempts_.is_over() && attempts_.could_be_chosen(at_best) &&
              solve(partial, depth + 1);
     });
+  }
+
+  static bool is_in_forward(const Node& node) {
+    return !node.changes.empty() && rules::is_in_forward(node.changes.back().where);
   }
 
   const std::vector<Finding>& findings_;

@@ -677,9 +677,27 @@ bool is_of_features(const RunIndex& index, const OpCall& call) {
          (reads_weight(*layer) || (call.inexact->off >= kFarOff && !layer->site.module.empty()));
 }
 
-Severity severity_of(const InexactValue& inexact, bool loses_loss) {
+// A solver whose steps are in Double, and whose states are not, chooses its steps by what rounding
+// leaves of an error: Double chooses others. What it threw away says nothing of what it keeps.
+bool may_be_chosen(const RunIndex& index, const InexactValue& inexact, const Rounding& rounding) {
+  if (inexact.arrival != Arrival::kKept || rounding.op == nullptr ||
+      rounding.op->result_dtype() != Dtype::kFloat || ops::is_python(rounding.op->op) ||
+      source_of(*rounding.op) != Dtype::kDouble)
+    return false;
+  const auto makers = index.with_makers(*rounding.op);
+  return std::any_of(makers.begin(), makers.end(), [&](const OpCall* made) {
+    return made != rounding.op &&
+           std::any_of(made->operands.begin(), made->operands.end(), [](const Operand& operand) {
+             return operand.dtypes == DtypeSet(Dtype::kFloat) && !operand.is_wrapped_number;
+           });
+  });
+}
+
+Severity severity_of(const RunIndex& index, const InexactValue& inexact, const Rounding& rounding,
+                     bool loses_loss) {
   if (loses_loss) return Severity::kError;
-  return inexact.arrival == Arrival::kLost ? Severity::kNote : Severity::kWarning;
+  const bool is_note = inexact.arrival == Arrival::kLost || may_be_chosen(index, inexact, rounding);
+  return is_note ? Severity::kNote : Severity::kWarning;
 }
 
 // Of a cast to integers, over the run: numbers between -1 and 1 beside whole ones, and what is
@@ -797,7 +815,11 @@ void check(const OpCall& call, const RunIndex& index, Findings& out) {
     }
     return Details{
         .odd = call.operands.empty() || is_raised ? "" : call.operands.front().name,
-        .why = why + "; the same was computed in Double beside it" + lost_text(index, inexact),
+        .why = why + "; the same was computed in Double beside it" + lost_text(index, inexact) +
+               (may_be_chosen(index, inexact, rounding)
+                    ? "; the number that was rounded was computed of Float ones, as a solver's "
+                      "step is, so that Double may have chosen another"
+                    : ""),
         .fix = rounded == nullptr && is_of_float
                    ? "compute it in Double, from the sums and squares that lead to it"
                : rounded == nullptr
@@ -807,7 +829,7 @@ void check(const OpCall& call, const RunIndex& index, Findings& out) {
                                  : kIntegral.contains(source_of(*rounded)) ? "Long"
                                                                            : "Double"),
         .cures = std::move(cures),
-        .severity = severity_of(inexact, lost_loss != nullptr),
+        .severity = severity_of(index, inexact, rounding, lost_loss != nullptr),
         .follows = std::move(follows)};
   });
 }

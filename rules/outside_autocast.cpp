@@ -57,6 +57,21 @@ int forward_rank(const OpCall* call) {
   return 1 + (call->site.module.empty() ? 0 : 1) + (is_trained ? 2 : 0);
 }
 
+// The layer computed before, outside of autocast: the program casts by hand what it is given, and
+// forgot to here.
+bool has_computed(const RunIndex& index, const OpCall& refused, const Operand& weight) {
+  const auto& calls = index.run().calls;
+  return std::any_of(calls.begin(), calls.end(), [&](const OpCall& call) {
+    return call.id < refused.id && call.process == refused.process && call.op == refused.op &&
+           call.outcome == Outcome::kReturned && call.follows == kNoOpCall &&
+           std::any_of(
+               call.operands.begin(), call.operands.end(),
+               [&](const Operand& operand) {
+                 return operand.parameter == weight.parameter && operand.dtypes == weight.dtypes;
+               });
+  });
+}
+
 // A lower layer that is given Float, or a trained Float layer that is given something lower:
 // autocast would have given both one dtype. What came of a repair or of a promotion says nothing by
 // itself.
@@ -88,14 +103,15 @@ void note_refusal(const RunIndex& index, const JudgeOptions& options, const OpCa
   if (training.step != nullptr && lowered != nullptr && index.has(*lowered, ops::kCast) &&
       lowered->first_step > training.step->first_step)
     return;
+  const Side& weight = mix->odd.is_parameter() ? mix->odd : mix->other;
+  if (!weight.operand->parameter.empty() && has_computed(index, call, *weight.operand)) return;
   // A moving average of weights is no layer: autocast leaves it as it is.
   const bool is_layer_of_model = !call.site.module.empty();
   if (!is_layer_of_model &&
       under_autocast(index, options, call, low) != contracts::Acceptance::kAccepts)
     return;
   if (training.refusal == nullptr) training.refusal = &call, training.low = low;
-  training.refuses_trained |=
-      (mix->odd.is_parameter() ? mix->odd : mix->other).operand->requires_grad;
+  training.refuses_trained |= weight.operand->requires_grad;
   training.refusing.insert(call.site.module);
 }
 

@@ -345,6 +345,33 @@ pred = unet(noisy,
         one = self.ways(text, 2, "cast result", results=results[:1], **cure)[0]  # of the other nothing is known
         self.assertEqual(one, second)
 
+    def test_integers_beside_the_ones_that_are_raised(self):
+        text = "import torch\ndef tensors(a, r):\n    return torch.tensor(a), torch.tensor(r)\n"
+        results = [[3, 12, 3, 27, "int64"], [3, 29, 3, 44, "int64"]]
+        cure = dict(op="python::torch.tensor", operand="", dtype="float32", before="int64", extent=[29, 3, 44])
+        self.assertEqual(self.ways(text, 3, "cast result", results=results, **cure)[0],
+                         text.replace("tensor(r)", "tensor(r, dtype=torch.float32)"))
+
+    def test_an_average_in_float_is_a_copy(self):
+        """A cast of Float to Float gives the weight itself, which the average would then write to."""
+        made = dict(op="_to_copy", operand="", dtype="float32", before="bfloat16", was="float32")
+        for before, after in (("self.shadow[name] = p.data.to(torch.bfloat16)", "self.shadow[name] = p.data.clone()"),
+                              ("shadow = [p.detach().half() for p in net]", "shadow = [p.detach().clone() for p in net]"),
+                              ("shadow = [p.detach().clone().half() for p in net]", "shadow = [p.detach().clone().float() for p in net]"),
+                              ("x = p.to(torch.bfloat16)", "x = p.to(torch.float32)")):
+            text = "import torch\n{}\n"
+            self.assertEqual(self.ways(text.format(before), 2, "cast result", **made)[0], text.format(after))
+
+    def test_a_bound_that_is_one_in_the_dtype(self):
+        made = dict(op="clamp", operand="bound", dtype="float32")
+        eps = "torch.finfo(x.dtype).eps"
+        for before, after in (("x = x.clamp(-1 + 1e-15, 1 - 1e-15)", f"x = x.clamp(-1 + {eps}, 1 - {eps})"),
+                              ("y = torch.clamp(x, max=0.99999999)", f"y = torch.clamp(x, max=1 - {eps})"),
+                              ("y = x.clamp(1e-9, 1 - eps)", f"y = x.clamp(1e-9, 1 - max(eps, {eps}))")):
+            self.check(before, after, 2, "rewrite", **made)
+        self.refuse("does not write the bound", "import torch\ny = x.clamp(low, high)\n", 2, "rewrite", **made)
+        self.refuse("no name", "import torch\ny = f(x).clamp(max=1 - 1e-9)\n", 2, "rewrite", **made)
+
     def test_an_argument_that_may_be_a_list(self):
         text = "import torch\nsamples, middle = control(x)\ny = net(x, residuals=samples, last=middle)\n"
         more = dict(op="conv2d", operand="input", arguments=["input", "weight"], dtype="bfloat16", module="net.up", module_class="Conv2d",
