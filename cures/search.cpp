@@ -94,8 +94,7 @@ class Searcher {
     if (found.is_interrupted || !found.impossible.empty()) return std::move(found);
     // An eager run has other op calls than those of the changes, which compile.
     // Of a run that died in its first step nobody knows what the rest computes in.
-    const bool is_begun =
-        !goals_.is_refused || from.trial->ended_well() || from.trial->steps() > 0;
+    const bool is_begun = !goals_.is_refused || from.trial->ended_well() || from.trial->steps() > 0;
     LowShare before;
     if (!is_compiled && is_begun) before = low_share(from.run(), adapters_of(from.run()));
     attempts_.begin(root_.run(), goals_.is_refused, before);
@@ -181,7 +180,8 @@ class Searcher {
   }
 
   // What overrides nothing first, and then what got furthest, by a name for its dtype, and what
-  // holds for all who call a model; none is left behind. Of a program that came to its end the rules know better which change is begun well.
+  // holds for all who call a model; none is left behind. Of a program that came to its end the
+  // rules know better which change is begun well.
   bool solve_one(std::vector<Node>& partials, int depth) {
     std::stable_sort(partials.begin(), partials.end(), [this](const Node& a, const Node& b) {
       const auto how_far = [this](const Node& one) {
