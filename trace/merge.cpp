@@ -106,7 +106,7 @@ void add_note(std::vector<Record>& all, const Record& more) {
 }
 
 void add_note(std::vector<ThrowRecord>& all, const ThrowRecord& more) {
-  const bool is_known = std::any_of(all.begin(), all.end(), [&](const ThrowRecord& known) {
+  const bool is_known = std::ranges::any_of(all, [&](const ThrowRecord& known) {
     return known.message == more.message && known.type == more.type;
   });
   if (!is_known && all.size() < kMaxThrows) all.push_back(more);

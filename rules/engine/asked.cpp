@@ -18,7 +18,6 @@ namespace dtypecheck::rules {
 namespace {
 
 constexpr int kMostLines = 5000;  // of a file that is searched for where a value was written
-
 constexpr std::string_view kDocstring = "\"\"\"";
 
 size_t places_of(std::string_view text, std::string_view piece) {
@@ -121,8 +120,8 @@ class Asker {
       for (const auto& [name, value] : frame.said)
         if (HeldValue one{name, value, &frame}; counts(one)) all.push_back(one);
     for (HeldValue& one : all) one.rank = rank(one);
-    std::stable_sort(all.begin(), all.end(),
-                     [](const HeldValue& a, const HeldValue& b) { return a.rank < b.rank; });
+    std::ranges::stable_sort(
+        all, [](const HeldValue& a, const HeldValue& b) { return a.rank < b.rank; });
     return all;
   }
 
@@ -168,9 +167,8 @@ class Asker {
       const std::string option(next_piece(value, '='));
       const bool is_models = option.starts_with(model_ + ".") && precision_in(value) == dtype_ &&
                              lowered(option).find("dtype") != std::string::npos;
-      const bool is_held = std::any_of(all.begin(), all.end(), [&](const HeldValue& one) {
-        return lowered(one.value) == lowered(value);
-      });
+      const bool is_held = std::ranges::any_of(
+          all, [&](const HeldValue& one) { return lowered(one.value) == lowered(value); });
       if (is_models && is_held)
         return Asked{words_[i],
                      command_name(),

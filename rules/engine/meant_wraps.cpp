@@ -68,11 +68,10 @@ bool is_undone(const RunIndex& index, const OpCall& call) {
   };
   const std::span<const OpCallId> consumers = index.consumers(call);
   if (is_of(call.id, "subtract"))
-    return std::any_of(consumers.begin(), consumers.end(),
-                       [&](OpCallId one) { return is_of(one, "add"); });
-  return is_of(call.id, "add") &&
-         std::any_of(call.operands.begin(), call.operands.end(),
-                     [&](const Operand& its) { return is_of(its.origin, "subtract"); });
+    return std::ranges::any_of(consumers, [&](OpCallId one) { return is_of(one, "add"); });
+  return is_of(call.id, "add") && std::ranges::any_of(call.operands, [&](const Operand& its) {
+           return is_of(its.origin, "subtract");
+         });
 }
 
 // np.diff() and its like are the user's own arithmetic.

@@ -136,7 +136,7 @@ std::string call_around(std::string_view text, size_t place) {
   if (call.size() <= kMostShown) return std::string(call);
   const std::string_view called = text.substr(name, opening - name);
   const std::vector<std::string_view> arguments = arguments_of(text, opening);
-  const auto argument = std::find_if(arguments.begin(), arguments.end(), [&](const auto& one) {
+  const auto argument = std::ranges::find_if(arguments, [&](const auto& one) {
     return place < static_cast<size_t>(one.data() - text.data()) + one.size();
   });
   const bool is_shown = place > opening && argument != arguments.end() &&
