@@ -68,10 +68,10 @@ void add_places(Finding& finding, const Read& read) {
     const auto is_here = [&](const SourceLine& other) {
       return other.file == place.file && other.line == place.line;
     };
-    const bool is_listed =
-        is_here(finding.site.line) ||
-        std::any_of(finding.places.begin(), finding.places.end(),
-                    [&](const NotedPlace& other) { return is_here(other.line); });
+    const bool is_listed = is_here(finding.site.line) ||
+                           std::ranges::any_of(finding.places, [&](const NotedPlace& other) {
+                             return is_here(other.line);
+                           });
     if (place.line > 0 && !is_listed) add_place(finding, place, std::move(note));
   };
   const std::string& name = read.tensor.name;
@@ -83,7 +83,7 @@ void add_places(Finding& finding, const Read& read) {
 }
 
 std::vector<Finding> CheckFindings::ordered() {
-  std::stable_sort(findings_.begin(), findings_.end(), [](const Finding& a, const Finding& b) {
+  std::ranges::stable_sort(findings_, [](const Finding& a, const Finding& b) {
     return std::tie(a.site.line.file, a.site.line.line, a.column) <
            std::tie(b.site.line.file, b.site.line.line, b.column);
   });
@@ -99,7 +99,7 @@ std::vector<Finding> judge(const SourceFacts& facts) {
 std::vector<ReadGroup> by_function(const std::vector<const Read*>& reads) {
   std::vector<ReadGroup> groups;
   for (const Read* read : reads) {
-    const auto group = std::find_if(groups.begin(), groups.end(), [&](const ReadGroup& other) {
+    const auto group = std::ranges::find_if(groups, [&](const ReadGroup& other) {
       return other.first->function == read->function &&
              other.first->place.file == read->place.file &&
              other.first->in_dispatch == read->in_dispatch &&
@@ -148,8 +148,8 @@ void add_replacement(Finding& finding, const Place& place, const std::string& ol
 static bool is_plain_name(std::string name) {
   constexpr std::string_view kOfOptional = ".value()";
   if (name.ends_with(kOfOptional)) name.resize(name.size() - kOfOptional.size());
-  return !name.empty() && std::all_of(name.begin(), name.end(),
-                                      [](unsigned char c) { return is_of_name(c) || c == '.'; });
+  return !name.empty() &&
+         std::ranges::all_of(name, [](unsigned char c) { return is_of_name(c) || c == '.'; });
 }
 
 // "": none can be written.
@@ -219,7 +219,7 @@ static void add_checks(Finding& finding, const ReadGroup& group,
                        std::string (*check_of)(const Read& read)) {
   std::vector<const Read*> reads = group.all;
   // The outermost first, so that one inside of it is covered.
-  std::stable_sort(reads.begin(), reads.end(), [](const Read* a, const Read* b) {
+  std::ranges::stable_sort(reads, [](const Read* a, const Read* b) {
     return a->check_at != b->check_at ? a->check_at < b->check_at : a->checked_to > b->checked_to;
   });
   std::vector<WrittenCheck> written;
@@ -229,10 +229,9 @@ static void add_checks(Finding& finding, const ReadGroup& group,
       const std::string check = check_of(*read);
       if (check.empty() || !is_plain_name(read->tensor.name)) return;
       const Place& at = has_site ? read->check_at : read->place;
-      const auto covers =
-          std::find_if(written.begin(), written.end(), [&](const WrittenCheck& other) {
-            return other.name == read->tensor.name && other.begin <= at && at < other.end;
-          });
+      const auto covers = std::ranges::find_if(written, [&](const WrittenCheck& other) {
+        return other.name == read->tensor.name && other.begin <= at && at < other.end;
+      });
       const bool is_covered = covers != written.end();
       if (is_covered ? covers->check != check : !has_site) return;
       if (!is_covered)
@@ -274,8 +273,8 @@ bool is_float_by_design(const std::string& name) {
 
 std::string types_of(const ReadGroup& group) {
   const std::string& type = group.first->type;
-  const bool is_one = std::all_of(group.all.begin(), group.all.end(),
-                                  [&](const Read* read) { return read->type == type; });
+  const bool is_one =
+      std::ranges::all_of(group.all, [&](const Read* read) { return read->type == type; });
   return is_one ? type : "fixed types";
 }
 

@@ -37,7 +37,7 @@ class Fixes {
       const auto in_the_way = [&](const Splice& other) {
         return overlap(other, *splice) && other != *splice;
       };
-      if (std::any_of(taken.begin(), taken.end(), in_the_way)) return false;
+      if (std::ranges::any_of(taken, in_the_way)) return false;
       wanted.emplace_back(&at->second, *splice);
     }
     for (auto& [file, splice] : wanted) {
@@ -79,7 +79,7 @@ class Fixes {
 };
 
 bool touches(const Finding& finding, const std::vector<std::string>& files) {
-  return std::any_of(finding.edits.begin(), finding.edits.end(), [&](const SourceEdit& edit) {
+  return std::ranges::any_of(finding.edits, [&](const SourceEdit& edit) {
     return std::find(files.begin(), files.end(), edit.file) != files.end();
   });
 }

@@ -185,7 +185,7 @@ std::vector<SourceFacts> parse(const std::vector<std::string>& files, const Data
   if (!options.alone) add_joined(all, judged, parser);
   join_calls(all, judged);
   // What a neighbour casts counts, and without neighbours nobody knows.
-  const bool lowers = options.alone || std::any_of(all.begin(), all.end(), [](const auto& facts) {
+  const bool lowers = options.alone || std::ranges::any_of(all, [](const auto& facts) {
                         return facts.lowers_modules;
                       });
   DtypeSet default_dtype;
@@ -210,7 +210,7 @@ std::vector<std::string> files_with_more_errors(const std::vector<std::string>& 
       const auto& read = facts.files;
       return facts.file == file || std::find(read.begin(), read.end(), file) != read.end();
     };
-    const auto source = std::find_if(before.begin(), before.end(), reads_it);
+    const auto source = std::ranges::find_if(before, reads_it);
     if (source == before.end()) continue;
     edited_in[source->file].push_back(file);
     errors[source->file] = source->error_count;

@@ -34,7 +34,7 @@ void add_folder(const fs::path& folder, std::vector<std::string>& files) {
     throw InputError(fmt::format("{}: more than {} sources; name the folders that matter",
                                  folder.string(), kMaxFiles));
   });
-  std::sort(found.begin(), found.end());
+  std::ranges::sort(found);
   files.insert(files.end(), found.begin(), found.end());
 }
 

@@ -37,8 +37,8 @@ void give_result(OpCall& call, Dtype dtype) {
 }
 
 bool is_known(const OpCall& call) {
-  return std::all_of(call.operands.begin(), call.operands.end(),
-                     [](const Operand& operand) { return operand.dtypes.single().has_value(); });
+  return std::ranges::all_of(
+      call.operands, [](const Operand& operand) { return operand.dtypes.single().has_value(); });
 }
 
 void refuse(OpCall& call, std::string message, std::string type) {
@@ -125,7 +125,7 @@ class Modules {
     if (are_all_float_) return true;
     const auto calls = calls_.find(function);
     if (calls == calls_.end() || depth > kMaxDepth) return false;
-    return std::all_of(calls->second.begin(), calls->second.end(), [&](const SourceOp* call) {
+    return std::ranges::all_of(calls->second, [&](const SourceOp* call) {
       return call->operands.back().dtypes == DtypeSet(Dtype::kFloat) && holds(*call, depth + 1);
     });
   }
@@ -185,9 +185,9 @@ using JudgedOps = std::vector<std::pair<const SourceOp*, Place>>;  // by call; w
 
 // It is given what was computed of the operand that widened the result of `before`.
 bool comes_of(const SourceOp& op, const SourceOp& before, const std::string& odd_operand) {
-  return std::any_of(before.operands.begin(), before.operands.end(), [&](const auto& wide) {
+  return std::ranges::any_of(before.operands, [&](const auto& wide) {
     if (wide.name != odd_operand || wide.made.line == 0) return false;
-    return std::any_of(op.operands.begin(), op.operands.end(), [&](const SourceOperand& given) {
+    return std::ranges::any_of(op.operands, [&](const SourceOperand& given) {
       return given.made == wide.made && given.dtypes == wide.dtypes && given.text != wide.text;
     });
   });
@@ -213,11 +213,9 @@ void link_consequences(std::vector<Finding>& findings, const Run& run, const Jud
 // A check tells of it, with the cure that it has.
 bool is_division_in_place(const SourceFacts& facts, const SourceOp& op) {
   return op.op.starts_with("div_") &&
-         std::any_of(facts.integer_divisions.begin(), facts.integer_divisions.end(),
-                     [&](const IntegerDivision& division) {
-                       return division.place.file == op.place.file &&
-                              division.place.line == op.place.line;
-                     });
+         std::ranges::any_of(facts.integer_divisions, [&](const IntegerDivision& division) {
+           return division.place.file == op.place.file && division.place.line == op.place.line;
+         });
 }
 
 }  // namespace

@@ -103,8 +103,8 @@ void add_cast(Finding& finding, const SourceOp& op, bool is_in_reach) {
   if (finding.severity != Severity::kError || finding.cures.empty() || !finding.edits.empty())
     return;
   const Cure& cure = finding.cures.front();
-  const auto operand = std::find_if(op.operands.begin(), op.operands.end(),
-                                    [&](const auto& one) { return one.name == cure.operand; });
+  const auto operand =
+      std::ranges::find_if(op.operands, [&](const auto& one) { return one.name == cure.operand; });
   if (cure.kind != CureKind::kCastOperand || cure.dtype == Dtype::kUndefined ||
       operand == op.operands.end() || operand->text.empty() || operand->text.ends_with("..."))
     return;
@@ -126,8 +126,8 @@ void add_cast(Finding& finding, const SourceOp& op, bool is_in_reach) {
 
 void add_options(Finding& finding, const SourceOp& op) {
   if (finding.cures.empty()) return;
-  const auto made = std::find_if(op.operands.begin(), op.operands.end(),
-                                 [](const auto& one) { return one.options_at.line > 0; });
+  const auto made =
+      std::ranges::find_if(op.operands, [](const auto& one) { return one.options_at.line > 0; });
   if (made == op.operands.end()) return;
   const Place& at = made->options_at;
   const std::string text =

@@ -146,7 +146,7 @@ class Recording {
  private:
   static const char* reason(int result) {
     if (result == 4)
-      return "another dtypecheck attach records it already, or one that was killed, whose "
+      return "another dtypecheck attach is recording it already, or one that was killed, whose "
              "recording ends after its steps";
     return result == 2 ? "no LibTorch is loaded into it" : "it cannot be recorded";
   }

@@ -148,11 +148,11 @@ std::function<int()> set_up(Options& options) {
                    "committed");
   options
       .add("--baseline", command->baseline,
-           "file of accepted findings, where it is there; default: dtype.baseline")
+           "file of accepted findings, if it exists; default: dtype.baseline")
       .type("FILE");
   options
       .add("--lock", command->lock,
-           "lockfile that the run is compared with, where it is there; default: dtype.lock")
+           "lockfile to compare the run with, if it exists; default: dtype.lock")
       .type("FILE");
   options.add_choice("--fail-on", trace.report.fail_on, {"note", "warning", "error", "never"},
                      "exit with 1 on findings of this severity or above; default: warning");

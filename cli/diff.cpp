@@ -68,7 +68,7 @@ static Side read_side(const std::string& path) {
 static bool has_values(const std::string& path) {
   try {
     const std::vector<std::string> files = trace_files(path);
-    return std::any_of(files.begin(), files.end(), [](const std::string& file) {
+    return std::ranges::any_of(files, [](const std::string& file) {
       return read_trace_header(file).flags & trace::kFlagValues;
     });
   } catch (const InputError&) {
@@ -126,8 +126,8 @@ class EndsBehindStep {
 
 // Of a program that trains in one process, what the others record is not compared.
 static bool trains_in_one_process(const std::vector<DigestedProcess>& run) {
-  return std::count_if(run.begin(), run.end(),
-                       [](const DigestedProcess& process) { return process.steps > 0; }) == 1;
+  return std::ranges::count_if(
+             run, [](const DigestedProcess& process) { return process.steps > 0; }) == 1;
 }
 
 // The program of a run once more, with some modules in Float and digests of one step. What it

@@ -50,9 +50,8 @@ constexpr DumpFormat kFormats[] = {
 };
 
 static int run(const DumpCommand& command) {
-  const auto format =
-      std::find_if(std::begin(kFormats), std::end(kFormats),
-                   [&](const DumpFormat& one) { return command.format == one.name; });
+  const auto format = std::ranges::find_if(
+      kFormats, [&](const DumpFormat& one) { return command.format == one.name; });
   if (format->is_binary && command.output.empty() && is_terminal(STDOUT_FILENO)) {
     throw InputError(
         fmt::format("{} is no text for a terminal; name a file with -o", format->name));

@@ -42,8 +42,8 @@ class Scalars {
                                        printable(place_of(row, run_)), dtype_name(row.dtype));
     const char* zero = row.role == HealthRole::kWeight ? "did not move" : "are 0";
     const auto any = [&](double HealthPoint::* field) {
-      return std::any_of(row.points.begin(), row.points.end(),
-                         [&](const HealthPoint& point) { return point.*field > 0; });
+      return std::ranges::any_of(row.points,
+                                 [&](const HealthPoint& point) { return point.*field > 0; });
     };
     const bool has_zero = any(&HealthPoint::zero), has_beyond = any(&HealthPoint::beyond);
     for (const HealthPoint& point : row.points) {

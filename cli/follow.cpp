@@ -46,12 +46,12 @@ constexpr auto kShortestWait = 1s;
 constexpr int kWaitsPerLook = 20;
 
 bool has_ended(const std::vector<std::string>& inputs, const Run& run) {
-  return std::all_of(inputs.begin(), inputs.end(),
-                     [](const std::string& input) {
-                       return is_folder(input) && ended_process_of(input).has_value();
-                     }) ||
+  return std::ranges::all_of(inputs,
+                             [](const std::string& input) {
+                               return is_folder(input) && ended_process_of(input).has_value();
+                             }) ||
          (!run.processes.empty() &&
-          std::none_of(run.processes.begin(), run.processes.end(), [&](const Process& process) {
+          std::ranges::none_of(run.processes, [&](const Process& process) {
             return has_no_end(run, process) && process.signal == 0;
           }));
 }
@@ -173,9 +173,9 @@ class Follower {
     try {
       return judging::read_recorded_run(inputs_);
     } catch (const InputError&) {
-      const bool may_come = std::all_of(
-          inputs_.begin(), inputs_.end(),
-          [](const std::string& input) { return is_folder(input) && !ended_process_of(input); });
+      const bool may_come = std::ranges::all_of(inputs_, [](const std::string& input) {
+        return is_folder(input) && !ended_process_of(input);
+      });
       if (!may_come) throw;
       return std::nullopt;
     }

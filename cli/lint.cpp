@@ -72,8 +72,8 @@ void fix(reports::Report& report, const std::string& fail_on, const analyzer::Br
 }
 
 void sort_by_severity(std::vector<Finding>& findings) {
-  std::stable_sort(findings.begin(), findings.end(),
-                   [](const Finding& a, const Finding& b) { return a.severity > b.severity; });
+  std::ranges::stable_sort(
+      findings, [](const Finding& a, const Finding& b) { return a.severity > b.severity; });
 }
 
 int show_checks(const std::string& id) {

@@ -110,8 +110,8 @@ std::vector<Input> inputs_of(const MergeCommand& command, std::vector<Missing>& 
     }
     const std::vector<std::string> there = judging::traces_of_folder(input);
     for (const std::string& path : there) add(path);
-    const bool has_merged = std::any_of(inputs.begin(), inputs.end(),
-                                        [](const Input& known) { return known.is_merged; });
+    const bool has_merged =
+        std::ranges::any_of(inputs, [](const Input& known) { return known.is_merged; });
     for (const std::string& name : expected_of(input).traces) {
       const std::string path = (fs::path(input) / name).string();
       if (has_merged || std::find(there.begin(), there.end(), path) != there.end()) continue;
@@ -119,8 +119,7 @@ std::vector<Input> inputs_of(const MergeCommand& command, std::vector<Missing>& 
     }
     for (const std::string& note : judging::untraced_notes(input)) missing.push_back({input, note});
   }
-  std::sort(inputs.begin(), inputs.end(),
-            [](const Input& a, const Input& b) { return a.key() < b.key(); });
+  std::ranges::sort(inputs, [](const Input& a, const Input& b) { return a.key() < b.key(); });
   return inputs;
 }
 
@@ -164,8 +163,8 @@ void throw_if_failed(const Share& share) {
 // Each thread merges neighbours; what they made is merged in their order.
 void merge_all(const std::vector<Input>& inputs, Share& all) {
   const size_t count = std::clamp<size_t>(std::thread::hardware_concurrency(), 1, kMostThreads);
-  const auto merged = std::find_if(inputs.begin(), inputs.end(),
-                                   [](const Input& input) { return input.is_merged; });
+  const auto merged =
+      std::ranges::find_if(inputs, [](const Input& input) { return input.is_merged; });
   const size_t plain = static_cast<size_t>(merged - inputs.begin());
   const auto begin_of = [&](size_t share) { return inputs.data() + plain * share / count; };
   std::vector<Share> others(count - 1);

@@ -267,8 +267,7 @@ void Options::take_config() {
     CLI::Option* option = app_->get_option_no_throw("--" + entry.key);
     if (option == nullptr || option->count() > 0) continue;
     const auto excluded = option->get_excludes();
-    if (std::any_of(excluded.begin(), excluded.end(), [](auto* one) { return one->count() > 0; }))
-      continue;
+    if (std::ranges::any_of(excluded, [](auto* one) { return one->count() > 0; })) continue;
     const std::string type = option->get_type_name();
     const bool names_a_file = type == "FILE" || type == "DIR";
     try {

@@ -158,7 +158,7 @@ class Limit {
 
 bool reached_last_step(const Run& run) {
   const auto reached = [](const Process& p) { return !p.fact(FactKey::kPretendedEnd).empty(); };
-  return std::any_of(run.processes.begin(), run.processes.end(), reached);
+  return std::ranges::any_of(run.processes, reached);
 }
 
 // A wheel for the CPU has no libtorch_cuda.so beside libtorch_cpu.so.

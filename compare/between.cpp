@@ -40,14 +40,14 @@ static Between between(const Side& side, const std::vector<size_t>& to, size_t m
 // Else these are not the same tensor, but of two calls of one op with equal shapes.
 bool OpsBetween::meet(const Between& in_a, const Between& in_b) const {
   if (in_a.aligned.empty() || in_b.aligned.empty()) return true;
-  return std::any_of(in_a.aligned.begin(), in_a.aligned.end(), [&](size_t at) {
+  return std::ranges::any_of(in_a.aligned, [&](size_t at) {
     return std::find(in_b.aligned.begin(), in_b.aligned.end(), alignment_.to_b[at]) !=
            in_b.aligned.end();
   });
 }
 
 static std::vector<std::string> names_of_ops(const Side& side, std::vector<size_t> calls) {
-  std::sort(calls.begin(), calls.end());
+  std::ranges::sort(calls);
   std::vector<std::string> names;
   for (const size_t call : calls) {
     const DigestedCall& made = side.process.calls[call];

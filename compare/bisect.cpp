@@ -140,8 +140,7 @@ std::vector<std::string> modules_in_16_bits(const DigestedProcess& process) {
     const auto is_low = [&](uint32_t index) {
       return index != 0 && kLowPrecision.contains(process.digests[index - 1].dtype);
     };
-    if (std::none_of(call.operands.begin(), call.operands.end(), is_low) &&
-        std::none_of(call.results.begin(), call.results.end(), is_low))
+    if (std::ranges::none_of(call.operands, is_low) && std::ranges::none_of(call.results, is_low))
       continue;
     Tree* at = &root;
     for (std::string_view rest = call.site.module; !rest.empty();) {
@@ -178,8 +177,8 @@ Share share_of(const DigestedProcess& process, uint32_t step,
     if (call.step != step) continue;
     ++all;
     time_of_all += call.time_ns;
-    if (std::none_of(modules.begin(), modules.end(),
-                     [&](const std::string& module) { return is_in(call.site.module, module); }))
+    if (std::ranges::none_of(
+            modules, [&](const std::string& module) { return is_in(call.site.module, module); }))
       continue;
     ++in;
     time_in += call.time_ns;

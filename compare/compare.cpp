@@ -362,11 +362,10 @@ class Comparer {
   void sort_rounding() {
     std::set<std::tuple<std::string, std::string>> seen;
     std::vector<Divergence> most;
-    std::stable_sort(out_.rounding.begin(), out_.rounding.end(),
-                     [](const Divergence& x, const Divergence& y) {
-                       return std::tuple(x.step, x.site.phase, y.distance - y.given) <
-                              std::tuple(y.step, y.site.phase, x.distance - x.given);
-                     });
+    std::ranges::stable_sort(out_.rounding, [](const Divergence& x, const Divergence& y) {
+      return std::tuple(x.step, x.site.phase, y.distance - y.given) <
+             std::tuple(y.step, y.site.phase, x.distance - x.given);
+    });
     for (Divergence& place : out_.rounding) {
       if (most.size() < kMostRounding && seen.emplace(place.site.module, place.op).second)
         most.push_back(std::move(place));
@@ -410,9 +409,8 @@ const DigestedProcess& main_process(const std::vector<DigestedProcess>& processe
         fmt::format("{}: a merged trace has no digests of values; name the traces that "
                     "it was made of",
                     name));
-  const bool is_recorded =
-      std::any_of(processes.begin(), processes.end(),
-                  [](const DigestedProcess& process) { return process.is_recorded; });
+  const bool is_recorded = std::ranges::any_of(
+      processes, [](const DigestedProcess& process) { return process.is_recorded; });
   throw InputError(is_recorded
                        ? fmt::format("{}: no op call of a step has digests: it ended before its "
                                      "first step, or before those of --values",

@@ -52,9 +52,8 @@ void GivenInputs::note_apart(const std::unordered_map<uint32_t, bool>& to_no_eff
   Inputs& inputs = out_.inputs;
   for (const GivenApart& given : given_apart_) {
     // What a program keeps from step to step, a hidden state say, is apart for what was before.
-    const bool is_of_before =
-        std::any_of(places.begin(), places.end(),
-                    [&](const Divergence& place) { return place.step < given.call->step; });
+    const bool is_of_before = std::ranges::any_of(
+        places, [&](const Divergence& place) { return place.step < given.call->step; });
     const auto used = to_no_effect.find(given.index);
     const bool has_effect = used == to_no_effect.end() || !used->second;
     if (!has_effect || is_of_before || inputs.tensors_apart++ > 0) continue;

@@ -30,7 +30,7 @@ Gradients gradients_in(const Names& names, uint32_t step) {
 
 // Else one keeps them under other names, or ended before its optimizer.
 bool have_common(const Gradients& a, const Gradients& b) {
-  return std::any_of(a.begin(), a.end(), [&](const auto& own) { return b.contains(own.first); });
+  return std::ranges::any_of(a, [&](const auto& own) { return b.contains(own.first); });
 }
 
 double largest(const Side& side, const Gradients& gradients) {
@@ -82,7 +82,7 @@ size_t first_alone(const Side& side, const std::vector<size_t>& to, const Gradie
     for (const uint32_t index : side.process.calls[call].operands)
       if (index != 0) waiting.push_back(side.maker(index, step));
   }
-  const auto alone = std::find_if(seen.begin(), seen.end(), [&](size_t call) {
+  const auto alone = std::ranges::find_if(seen, [&](size_t call) {
     return to[call] == kAlone && (ops::facts_of(side.process.calls[call].op) & ops::kCast) == 0;
   });
   return alone == seen.end() ? kAlone : *alone;
@@ -92,7 +92,7 @@ bool is_apart_before(const Comparison& comparison, uint32_t step) {
   const auto is_before = [&](const Divergence& place) {
     return std::tuple(place.step, place.site.phase) <= std::tuple(step, Phase::kBackward);
   };
-  return std::any_of(comparison.places.begin(), comparison.places.end(), is_before);
+  return std::ranges::any_of(comparison.places, is_before);
 }
 
 // Of what one run alone computed on the way to these gradients.

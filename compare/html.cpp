@@ -179,8 +179,8 @@ class Page {
   }
 
   static bool is_equal(const Node& node) {
-    return std::all_of(node.cells.begin(), node.cells.end(),
-                       [](const auto& cell) { return cell.second.distance == 0; });
+    return std::ranges::all_of(node.cells,
+                               [](const auto& cell) { return cell.second.distance == 0; });
   }
 
   static void write_cell(HtmlWriter& html, const Node& node, const Column& column) {

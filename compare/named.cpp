@@ -74,8 +74,7 @@ std::map<std::string, bool> equal_at_first(const DigestedProcess& a, const Diges
 
 void add_first_drift(const DigestedProcess& a, const DigestedProcess& b, std::vector<Drift>& out) {
   const std::map<std::string, bool> equal = equal_at_first(a, b);
-  const auto count =
-      std::count_if(equal.begin(), equal.end(), [](const auto& e) { return e.second; });
+  const auto count = std::ranges::count_if(equal, [](const auto& e) { return e.second; });
   if (static_cast<size_t>(count) * 10 < equal.size() * 9 || equal.empty()) return;
   Drift drift{.rank = b.rank};
   const Names in_b = names_in(b);

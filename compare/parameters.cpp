@@ -77,8 +77,8 @@ class Splitter {
       if (!owner.empty()) return {};
       owner = owners_[index - 1];
     }
-    const bool is_known = std::none_of(owners.begin(), owners.end(),
-                                       [](const std::string& owner) { return owner.empty(); });
+    const bool is_known =
+        std::ranges::none_of(owners, [](const std::string& owner) { return owner.empty(); });
     return is_known ? owners : std::vector<std::string>();
   }
 
@@ -104,9 +104,8 @@ class Splitter {
       if (k >= in_lists_of_call || k % count == place) one.operands.push_back(call.operands[k]);
     for (size_t k = place; k < call.results.size(); k += count)
       one.results.push_back(call.results[k]);
-    const auto owned = std::find_if(one.operands.begin(), one.operands.end(), [&](uint32_t index) {
-      return index != 0 && owners_[index - 1] == owner;
-    });
+    const auto owned = std::ranges::find_if(
+        one.operands, [&](uint32_t index) { return index != 0 && owners_[index - 1] == owner; });
     const Digest of_owner = all_.digests[*owned - 1];
     for (const auto list : {&one.operands, &one.results})
       for (const uint32_t index : *list) note_owner(index, owner, of_owner.cut, of_owner.count);
@@ -201,8 +200,8 @@ Owned owned_in(const DigestedProcess& process) {
 bool is_flat(const Digest& digest) { return digest.cut.starts_with("Flat("); }
 
 bool has_flat(const std::vector<DigestedProcess>& processes) {
-  return std::any_of(processes.begin(), processes.end(), [](const DigestedProcess& process) {
-    return std::any_of(process.digests.begin(), process.digests.end(), is_flat);
+  return std::ranges::any_of(processes, [](const DigestedProcess& process) {
+    return std::ranges::any_of(process.digests, is_flat);
   });
 }
 

@@ -56,7 +56,7 @@ size_t parts_of_batch(const DigestedProcess& first,
     const auto digest = [&](uint32_t index) {
       return index == 0 ? nullptr : &first.digests[index - 1];
     };
-    const bool is_layer = std::any_of(at.operands.begin(), at.operands.end(), [&](uint32_t index) {
+    const bool is_layer = std::ranges::any_of(at.operands, [&](uint32_t index) {
       return index != 0 && !digest(index)->parameter.empty();
     });
     if (!is_layer || at.site.phase != Phase::kForward) continue;
@@ -100,8 +100,7 @@ class OfLoss {
   }
 
   bool has(const DigestedCall& call, const std::set<uint32_t>& which) const {
-    return std::any_of(call.operands.begin(), call.operands.end(),
-                       [&](uint32_t index) { return is_in(which, index); });
+    return std::ranges::any_of(call.operands, [&](uint32_t index) { return is_in(which, index); });
   }
   // It or what it is a view of.
   bool is_in(const std::set<uint32_t>& which, uint32_t index) const {
@@ -121,7 +120,7 @@ Digest joined(const Digest& of_first, const Parts& parts, double share) {
   all.places.clear();
   all.parts = static_cast<uint32_t>(parts.size());
   const bool is_number =
-      std::all_of(parts.begin(), parts.end(), [](const Digest* part) { return part->count <= 1; });
+      std::ranges::all_of(parts, [](const Digest* part) { return part->count <= 1; });
   // The loss of a rank is one of its part of the batch; how the ranks' are put together is not
   // known.
   all.is_unknown = is_partial(all) || (is_number && all.cut.empty());

@@ -209,8 +209,7 @@ static bool fits(const Cause& cause, const Context& context,
   return is_of_message && !contradicts(cause.cause, dtypes) &&
          (cause.when.empty() || has_phrase(context.around, cause.when) ||
           has_phrase(context.sentence, cause.when)) &&
-         (cause.dtypes.empty() || dtypes.empty() ||
-          std::any_of(cause.dtypes.begin(), cause.dtypes.end(), is_named)) &&
+         (cause.dtypes.empty() || dtypes.empty() || std::ranges::any_of(cause.dtypes, is_named)) &&
          (!cause.is_of_device || is_on_its_device(cause, context)) &&
          !(cause.is_upgrade && context.is_older == false);
 }
@@ -219,10 +218,9 @@ static bool fits(const Cause& cause, const Context& context,
 // it needs a word and has it; that it belongs to this message and hardly to others; a LibTorch
 // older than the kernel.
 static double weight_of(const Cause& cause, const Context& context) {
-  const auto signs =
-      std::count_if(cause.signs.begin(), cause.signs.end(), [&](std::string_view sign) {
-        return has_phrase(context.around, sign) || has_phrase(context.sentence, sign);
-      });
+  const auto signs = std::ranges::count_if(cause.signs, [&](std::string_view sign) {
+    return has_phrase(context.around, sign) || has_phrase(context.sentence, sign);
+  });
   double weight = std::log2(1 + static_cast<double>(signs));
   if (is_on_its_device(cause, context)) weight += 2;
   if (!cause.when.empty()) weight += 1;
@@ -236,7 +234,7 @@ static void add_causes(const Context& context, Explanation& out) {
   const Fault& fault = fault_of(out.categories.front());
   std::copy_if(fault.causes.begin(), fault.causes.end(), std::back_inserter(out.causes),
                [&](const Cause& cause) { return fits(cause, context, out.dtypes); });
-  std::stable_sort(out.causes.begin(), out.causes.end(), [&](const Cause& a, const Cause& b) {
+  std::ranges::stable_sort(out.causes, [&](const Cause& a, const Cause& b) {
     return weight_of(a, context) > weight_of(b, context);
   });
   for (Cause& cause : out.causes) {
@@ -350,9 +348,9 @@ static Answer explain_prose(const LogScanner& scanner) {
   const ReadText read(scanner.short_text());
   const std::string& text = read.words();
   for (const OtherError& other : other_errors()) {
-    const bool named = std::any_of(
-        other.texts.begin(), other.texts.end(),
-        [&](std::string_view phrase) { return text.find(phrase) != std::string::npos; });
+    const bool named = std::ranges::any_of(other.texts, [&](std::string_view phrase) {
+      return text.find(phrase) != std::string::npos;
+    });
     if (!named) continue;
     answer.other_error = other.what;
     break;
@@ -376,7 +374,7 @@ static Answer explain_prose(const LogScanner& scanner) {
 // A message that the beginning of the text has cut, and that stands whole below: the title of a
 // paste, of which the first letters are lost.
 static bool is_cut(const Sighting& sighting, const std::vector<Sighting>& all) {
-  return sighting.begin == 0 && std::any_of(all.begin(), all.end(), [&](const Sighting& other) {
+  return sighting.begin == 0 && std::ranges::any_of(all, [&](const Sighting& other) {
            return other.message == sighting.message &&
                   other.normal.size() > sighting.normal.size() &&
                   other.normal.ends_with(sighting.normal);
@@ -387,25 +385,24 @@ static bool is_cut(const Sighting& sighting, const std::vector<Sighting>& all) {
 static std::vector<const Sighting*> distinct(const std::vector<Sighting>& sightings) {
   std::vector<const Sighting*> in_table_order, out;
   for (const Sighting& sighting : sightings) in_table_order.push_back(&sighting);
-  std::stable_sort(in_table_order.begin(), in_table_order.end(),
-                   [](const Sighting* a, const Sighting* b) { return a->message < b->message; });
+  std::ranges::stable_sort(
+      in_table_order, [](const Sighting* a, const Sighting* b) { return a->message < b->message; });
   for (const Sighting* sighting : in_table_order) {
     const auto overlaps = [&](const Sighting* other) {
       return other->begin < sighting->end && sighting->begin < other->end;
     };
     if (is_about_dtypes(*sighting) && !is_cut(*sighting, sightings) &&
-        std::none_of(out.begin(), out.end(), overlaps))
+        std::ranges::none_of(out, overlaps))
       out.push_back(sighting);
   }
-  std::stable_sort(out.begin(), out.end(),
-                   [](const Sighting* a, const Sighting* b) { return a->begin < b->begin; });
+  std::ranges::stable_sort(
+      out, [](const Sighting* a, const Sighting* b) { return a->begin < b->begin; });
   return out;
 }
 
 static bool stands_alone(const Sighting& sighting, const std::vector<const Sighting*>& all) {
   const auto on_its_line = [&](const Sighting* other) { return other->line == sighting.line; };
-  return sighting.text.size() <= kShownLine &&
-         std::count_if(all.begin(), all.end(), on_its_line) == 1;
+  return sighting.text.size() <= kShownLine && std::ranges::count_if(all, on_its_line) == 1;
 }
 
 // What was run, by the traceback: the script whose module level is its outermost frame.
@@ -428,9 +425,9 @@ Answer explain(const LogScanner& scanner) {
     if (stands_alone(*sighting, sightings)) answer.errors.back().message = sighting->text;
   }
   if (answer.errors.empty()) answer = explain_prose(scanner);
-  std::stable_sort(
-      answer.errors.begin(), answer.errors.end(),
-      [](const Explanation& a, const Explanation& b) { return a.is_symptom < b.is_symptom; });
+  std::ranges::stable_sort(answer.errors, [](const Explanation& a, const Explanation& b) {
+    return a.is_symptom < b.is_symptom;
+  });
   answer.torch_version = scanner.torch_version();
   answer.command = scanner.command().empty() ? command_of(answer.errors) : scanner.command();
   answer.size_bytes = scanner.size_bytes();

@@ -13,22 +13,21 @@ namespace dtypecheck::explain {
 namespace {
 
 bool has_any_part(std::string_view kernel, const std::vector<std::string>& parts) {
-  return std::any_of(parts.begin(), parts.end(), [&](const std::string& part) {
-    return kernel.find(part) != std::string_view::npos;
-  });
+  return std::ranges::any_of(
+      parts, [&](const std::string& part) { return kernel.find(part) != std::string_view::npos; });
 }
 
 bool says_gpu(const KernelTable& table, std::string_view kernel) {
   return has_any_part(kernel, table.gpu_parts) ||
-         std::any_of(table.gpu_between.begin(), table.gpu_between.end(), [&](const auto& pair) {
+         std::ranges::any_of(table.gpu_between, [&](const auto& pair) {
            return kernel.starts_with(pair.first) &&
                   kernel.find(pair.second) != std::string_view::npos;
          });
 }
 
 bool is_of_extension(const KernelTable& table, std::string_view kernel) {
-  return std::any_of(table.extensions.begin(), table.extensions.end(),
-                     [&](const std::string& name) { return kernel.starts_with(name); });
+  return std::ranges::any_of(table.extensions,
+                             [&](const std::string& name) { return kernel.starts_with(name); });
 }
 
 std::vector<std::string> exactly(size_t count, const Field& field) {
@@ -79,9 +78,8 @@ void read_line(const Field& line, KernelTable& table) {
 }  // namespace
 
 const CpuKernel* KernelTable::find(std::string_view kernel) const {
-  const auto found = std::find_if(cpu.begin(), cpu.end(), [&](const CpuKernel& row) {
-    return kernel.starts_with(row.beginning);
-  });
+  const auto found = std::ranges::find_if(
+      cpu, [&](const CpuKernel& row) { return kernel.starts_with(row.beginning); });
   return found == cpu.end() ? nullptr : &*found;
 }
 

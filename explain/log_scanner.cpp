@@ -69,7 +69,7 @@ static void require_text(std::string_view start) {
   if (start.starts_with("\xff\xfe") || start.starts_with("\xfe\xff")) {
     throw InputError("the log is UTF-16, expected UTF-8; convert it: iconv -f UTF-16 -t UTF-8 LOG");
   }
-  const auto odd = std::count_if(start.begin(), start.end(), [](char c) {
+  const auto odd = std::ranges::count_if(start, [](char c) {
     return c >= 0 && c < 32 &&
            std::string_view("\t\n\r\b\f\v\a\x1b").find(c) == std::string_view::npos;
   });
@@ -228,10 +228,9 @@ void LogScanner::look_for_command(std::string_view line) {
       begin = std::max(begin, at + prompt.size());
   }
   const std::string_view command = trimmed(line.substr(begin));
-  const bool is_started =
-      std::any_of(std::begin(kLaunchers), std::end(kLaunchers),
-                  [&](std::string_view word) { return command.starts_with(word); });
-  const bool is_plain = std::all_of(command.begin(), command.end(), [](char c) {
+  const bool is_started = std::ranges::any_of(
+      kLaunchers, [&](std::string_view word) { return command.starts_with(word); });
+  const bool is_plain = std::ranges::all_of(command, [](char c) {
     return is_of_name(c) || std::string_view(" -./=:,+@%").find(c) != std::string_view::npos;
   });
   const bool has_program = command.find(".py") != std::string_view::npos ||

@@ -96,8 +96,8 @@ Message message_in(const DataBlock& block, const std::vector<Message>& earlier) 
        {"symptom", kOnce, [&](const Field& field) { read_yes(field, message.is_symptom); }},
        {"vague", kOnce, [&](const Field& field) { read_yes(field, message.is_vague); }},
        {"dtypes", kOnce, [&](const Field& field) { message.least_dtypes = count_in(field); }}});
-  const bool is_known = std::any_of(earlier.begin(), earlier.end(),
-                                    [&](const Message& other) { return other.id == message.id; });
+  const bool is_known =
+      std::ranges::any_of(earlier, [&](const Message& other) { return other.id == message.id; });
   if (is_known) block.head.fail(fmt::format("message '{}' is listed twice", message.id));
   return message;
 }

@@ -112,8 +112,8 @@ bool has_phrase(std::string_view text, std::string_view phrase) {
 }
 
 bool has_phrase(std::string_view text, const std::vector<std::string>& any_of) {
-  return std::any_of(any_of.begin(), any_of.end(),
-                     [&](std::string_view phrase) { return has_phrase(text, phrase); });
+  return std::ranges::any_of(any_of,
+                             [&](std::string_view phrase) { return has_phrase(text, phrase); });
 }
 
 }  // namespace dtypecheck::explain

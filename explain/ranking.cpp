@@ -50,8 +50,7 @@ bool can_speak(const Signal& signal, const Text& text) {
     return std::find(text.dtypes.begin(), text.dtypes.end(), dtype_name(dtype)) !=
            text.dtypes.end();
   };
-  return (signal.families & text.families) &&
-         std::all_of(signal.dtypes.begin(), signal.dtypes.end(), is_named) &&
+  return (signal.families & text.families) && std::ranges::all_of(signal.dtypes, is_named) &&
          (signal.near.empty() || has_phrase(text.words, signal.near));
 }
 
@@ -72,9 +71,9 @@ void drop_parts_of_longer(std::vector<Word>& words) {
   const std::vector<Word> all = words;
   for (Word& word : words) {
     std::erase_if(word.places, [&](const Span& place) {
-      return std::any_of(all.begin(), all.end(), [&](const Word& other) {
-        return std::any_of(other.places.begin(), other.places.end(),
-                           [&](const Span& longer) { return holds(longer, place); });
+      return std::ranges::any_of(all, [&](const Word& other) {
+        return std::ranges::any_of(other.places,
+                                   [&](const Span& longer) { return holds(longer, place); });
       });
     });
   }
@@ -86,17 +85,15 @@ void drop_parts_of_longer(std::vector<Word>& words) {
 void add_signals(Scores& scores, std::vector<Sign>& signs, const Text& text, double factor) {
   std::vector<Word> words = words_in(text);
   drop_parts_of_longer(words);
-  std::stable_sort(words.begin(), words.end(), [](const Word& a, const Word& b) {
-    return a.signal->weight > b.signal->weight;
-  });
+  std::ranges::stable_sort(
+      words, [](const Word& a, const Word& b) { return a.signal->weight > b.signal->weight; });
   std::array<std::vector<Span>, kCategoryCount> taken;
   std::map<const Signal*, double> worth_of;
   for (const Word& word : words) {
     const auto category = static_cast<size_t>(word.signal->category);
     std::vector<Span>& of_category = taken[category];
-    const bool is_counted = std::all_of(word.places.begin(), word.places.end(), [&](Span place) {
-      return std::any_of(of_category.begin(), of_category.end(),
-                         [&](Span other) { return overlap(place, other); });
+    const bool is_counted = std::ranges::all_of(word.places, [&](Span place) {
+      return std::ranges::any_of(of_category, [&](Span other) { return overlap(place, other); });
     });
     if (is_counted) continue;
     of_category.insert(of_category.end(), word.places.begin(), word.places.end());
@@ -118,7 +115,7 @@ static bool names_the_op(const Scores& scores) {
   };
   constexpr Category kOps[] = {kExtension, kNorm,    kBackward, kAttention,
                                kPromotion, kCompile, kIndexPut};
-  return std::any_of(std::begin(kOps), std::end(kOps), is_named);
+  return std::ranges::any_of(kOps, is_named);
 }
 
 static void make_circumstances(Scores& scores) {
@@ -135,8 +132,7 @@ static Ranking ranked(const Scores& scores, const Calibration& calibration) {
   for (size_t i = 0; i < scores.size(); ++i) {
     if (scores[i] > 0) order.push_back(i);
   }
-  std::stable_sort(order.begin(), order.end(),
-                   [&](size_t a, size_t b) { return scores[a] > scores[b]; });
+  std::ranges::stable_sort(order, [&](size_t a, size_t b) { return scores[a] > scores[b]; });
   Ranking ranking{.scores = scores};
   if (order.empty()) return ranking;
   const auto beside_the_first = [&](double score) {
@@ -159,8 +155,7 @@ static bool is_of_dtypes(const Fault& fault, const std::vector<std::string>& dty
   const auto is_named = [&](Dtype dtype) {
     return std::find(dtypes.begin(), dtypes.end(), dtype_name(dtype)) != dtypes.end();
   };
-  return fault.dtypes.empty() || dtypes.empty() ||
-         std::any_of(fault.dtypes.begin(), fault.dtypes.end(), is_named);
+  return fault.dtypes.empty() || dtypes.empty() || std::ranges::any_of(fault.dtypes, is_named);
 }
 
 static void drop_of_other_dtypes(Scores& scores, const std::vector<std::string>& dtypes) {
@@ -189,9 +184,9 @@ static Ranking with_signs(Ranking ranking, std::vector<Sign> signs) {
 // does (float), not as ScalarType does (Float).
 static void add_spellings(Scores& scores, const Message& message, std::string_view sentence) {
   for (const Spelling& spelling : message.spelled) {
-    const bool is_there = std::any_of(
-        spelling.words.begin(), spelling.words.end(),
-        [&](const std::string& words) { return sentence.find(words) != std::string_view::npos; });
+    const bool is_there = std::ranges::any_of(spelling.words, [&](const std::string& words) {
+      return sentence.find(words) != std::string_view::npos;
+    });
     if (is_there) scores[static_cast<size_t>(spelling.category)] += spelling.weight;
   }
 }

@@ -173,8 +173,8 @@ bool is_command(std::string_view line) {
     if (line.starts_with(prompt)) line = trimmed(line.substr(prompt.size()));
   }
   const auto begins = [&](std::string_view word) { return line.starts_with(word); };
-  return std::any_of(std::begin(kLaunchers), std::end(kLaunchers), begins) ||
-         begins("CUDA_VISIBLE_DEVICES=") || begins("pip install") || begins("--");
+  return std::ranges::any_of(kLaunchers, begins) || begins("CUDA_VISIBLE_DEVICES=") ||
+         begins("pip install") || begins("--");
 }
 
 }  // namespace

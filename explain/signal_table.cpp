@@ -65,8 +65,8 @@ void read_calibration(const DataBlock& block, SignalTable& table) {
 void read_usual(const DataBlock& block, SignalTable& table) {
   const auto family = parse_family(block.head.value);
   if (!family) block.head.fail(fmt::format("unknown family '{}'", block.head.value));
-  const bool is_there = std::any_of(table.usual.begin(), table.usual.end(),
-                                    [&](const auto& one) { return one.first == *family; });
+  const bool is_there =
+      std::ranges::any_of(table.usual, [&](const auto& one) { return one.first == *family; });
   if (is_there) block.head.fail(fmt::format("usual '{}' is listed twice", block.head.value));
   std::vector<Category>& faults = table.usual.emplace_back(*family, std::vector<Category>{}).second;
   block.read(
@@ -77,8 +77,7 @@ void read_usual(const DataBlock& block, SignalTable& table) {
 
 const std::vector<Category>& SignalTable::usual_of(Family family) const {
   static const std::vector<Category> none;
-  const auto at = std::find_if(usual.begin(), usual.end(),
-                               [&](const auto& one) { return one.first == family; });
+  const auto at = std::ranges::find_if(usual, [&](const auto& one) { return one.first == family; });
   return at == usual.end() ? none : at->second;
 }
 

@@ -218,8 +218,8 @@ bool is_library(const TracebackFrame& frame) {
   const auto is_part = [&](std::string_view part) {
     return frame.file.find(part) != frame.file.npos;
   };
-  return std::any_of(std::begin(kPackageFolders), std::end(kPackageFolders), is_part) ||
-         is_part("/lib/python") || is_part("\\lib\\") || frame.file.starts_with("<");
+  return std::ranges::any_of(kPackageFolders, is_part) || is_part("/lib/python") ||
+         is_part("\\lib\\") || frame.file.starts_with("<");
 }
 
 }  // namespace dtypecheck::explain

@@ -87,7 +87,7 @@ std::vector<PrebuiltHook> prebuilt_operators() { return prebuilt_in("operators.t
 
 std::string analyzer_cure() {
   if (fs::exists(prefix() / "__init__.py")) {
-    return "what parses C++ is a wheel of its own, dtypecheck_lint-*.whl, beside this one's";
+    return "the parser of C++ is in a wheel of its own, dtypecheck_lint-*.whl, beside this one";
   }
   return "this build has no analyzer: install libclang-19-dev, llvm-19-dev and clang-19 and build "
          "again";

@@ -137,8 +137,8 @@ std::vector<std::string> cast_table(const Report& report) {
   std::vector<std::string> lines = wrap(sum_text(bill), columns);
   const size_t shown = report.all ? casts.size() : std::min(casts.size(), kPlaces);
   const bool has_gpu = bill.per_step.gpu_ns.has_value();  // whose column needs room
-  const bool has_weights = std::any_of(
-      casts.begin(), casts.end(), [](const CastLine& cast) { return cast.weights_per_step > 0; });
+  const bool has_weights =
+      std::ranges::any_of(casts, [](const CastLine& cast) { return cast.weights_per_step > 0; });
   const int width = has_gpu && !has_weights ? 6 : 20;
   for (size_t i = 0; i < shown; ++i) {
     const CastLine& cast = casts[i];

@@ -62,7 +62,7 @@ std::vector<ExcerptLine> excerpt_at(const Report& report, const SourceLine& line
     lines.push_back({number, std::move(text), number == line.line});
   }
   const auto is_empty = [](const ExcerptLine& one) { return one.text.empty(); };
-  const auto here = std::find_if(lines.begin(), lines.end(), [](auto& one) { return one.is_here; });
+  const auto here = std::ranges::find_if(lines, [](auto& one) { return one.is_here; });
   if (is_empty(*here)) return {};
   lines.erase(lines.begin(), std::find_if_not(lines.begin(), here, is_empty));
   while (is_empty(lines.back())) lines.pop_back();

@@ -206,8 +206,8 @@ class FindingCards {
   }
 
   void rule(const Finding& finding) {
-    const auto found = std::find_if(report_.rules.begin(), report_.rules.end(),
-                                    [&](const Doc& doc) { return doc.id == finding.rule; });
+    const auto found =
+        std::ranges::find_if(report_.rules, [&](const Doc& doc) { return doc.id == finding.rule; });
     if (found == report_.rules.end()) return;
     html_.open("details").element("summary", "", "About the rule " + finding.rule);
     html_.element("p", "", found->summary).element("p", "", found->why);

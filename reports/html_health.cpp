@@ -98,8 +98,7 @@ size_t keep_most_telling(std::vector<ModuleHealth>& modules) {
   std::nth_element(order.begin(), order.begin() + kMostModules, order.end(), std::greater<>());
   const double least = order[kMostModules];
   const auto nearer = [least](const ModuleHealth& module) { return module.nearest > least; };
-  auto alike =
-      kMostModules - static_cast<size_t>(std::count_if(modules.begin(), modules.end(), nearer));
+  auto alike = kMostModules - static_cast<size_t>(std::ranges::count_if(modules, nearer));
   std::erase_if(modules, [&](const ModuleHealth& module) {
     return !nearer(module) && (module.nearest < least || alike == 0 || alike-- == 0);
   });
@@ -258,9 +257,8 @@ void write_health(const Report& report, HtmlWriter& html) {
     return void(html.close("section").line());
   }
   std::vector<ModuleHealth> nearest = modules;
-  std::stable_sort(
-      nearest.begin(), nearest.end(),
-      [](const ModuleHealth& a, const ModuleHealth& b) { return a.nearest > b.nearest; });
+  std::ranges::stable_sort(
+      nearest, [](const ModuleHealth& a, const ModuleHealth& b) { return a.nearest > b.nearest; });
   nearest.resize(kFewModules);
   write_table(nearest, "The modules that come nearest to the end of their dtype", map, html);
   html.open("details").element("summary", "", "All modules, in the order of the run").line();

@@ -27,7 +27,7 @@ double total(const Shares& shares) {
 std::string shares_text(const Shares& shares) {
   std::vector<std::pair<double, Dtype>> order;
   for (const auto& [dtype, amount] : shares) order.emplace_back(-amount, dtype);
-  std::sort(order.begin(), order.end());
+  std::ranges::sort(order);
   if (order.size() == 1) return dtype_name(order.front().second);
   std::vector<std::string> parts;
   for (const auto& [negative, dtype] : order) {

@@ -23,13 +23,13 @@ constexpr std::string_view kOfKernels[] = {kAssert, "illegal memory access", "mi
                                            "unspecified launch failure", "illegal instruction"};
 
 bool is_on_gpu(const OpCall& call) {
-  return std::any_of(call.operands.begin(), call.operands.end(),
-                     [](const Operand& operand) { return operand.device.type == "cuda"; });
+  return std::ranges::any_of(call.operands,
+                             [](const Operand& operand) { return operand.device.type == "cuda"; });
 }
 
 // Kernels assert that an index is in range: of embedding, gather, index, nll_loss, one_hot.
 bool takes_indices(const OpCall& call) {
-  return std::any_of(call.operands.begin(), call.operands.end(), [](const Operand& operand) {
+  return std::ranges::any_of(call.operands, [](const Operand& operand) {
     const bool may_index = ops::argument_facts(operand.name) & (ops::kIndex | ops::kLabels);
     return may_index && !operand.is_floating();
   });
@@ -37,9 +37,9 @@ bool takes_indices(const OpCall& call) {
 
 // CUPTI gives out the records of kernels that ended.
 bool has_unfinished_work(const OpCall& call) {
-  return call.gpu.empty() ||
-         std::any_of(call.gpu.begin(), call.gpu.end(),
-                     [&](const GpuWork& work) { return work.count < call.count; });
+  return call.gpu.empty() || std::ranges::any_of(call.gpu, [&](const GpuWork& work) {
+           return work.count < call.count;
+         });
 }
 
 Calls those_of(const Calls& calls, bool (*counts)(const OpCall& call)) {
@@ -59,8 +59,8 @@ Calls in_flight(const Run& run, uint32_t process, bool is_assert) {
     calls.push_back(&call);
   }
   std::erase_if(calls, [&](const OpCall* call) { return call->last_step != last_step; });
-  const bool has_kernels = std::any_of(calls.begin(), calls.end(),
-                                       [](const OpCall* call) { return !call->gpu.empty(); });
+  const bool has_kernels =
+      std::ranges::any_of(calls, [](const OpCall* call) { return !call->gpu.empty(); });
   if (has_kernels) calls = those_of(calls, has_unfinished_work);
   if (is_assert) return those_of(calls, takes_indices);
   return has_kernels ? calls : Calls();  // else it may have been any of the step
@@ -69,10 +69,10 @@ Calls in_flight(const Run& run, uint32_t process, bool is_assert) {
 }  // namespace
 
 std::string late_error_text(const Run& run, uint32_t process, std::string_view message) {
-  const bool is_of_kernel =
-      message.find("CUDA error") != message.npos &&
-      std::any_of(std::begin(kOfKernels), std::end(kOfKernels),
-                  [&](std::string_view kind) { return message.find(kind) != message.npos; });
+  const bool is_of_kernel = message.find("CUDA error") != message.npos &&
+                            std::ranges::any_of(kOfKernels, [&](std::string_view kind) {
+                              return message.find(kind) != message.npos;
+                            });
   if (!is_of_kernel) return "";
   const bool is_assert = message.find(kAssert) != message.npos;
   const Calls calls = in_flight(run, process, is_assert);

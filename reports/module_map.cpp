@@ -254,8 +254,7 @@ void fold(const Report& report, ModuleNode& node, bool is_root = true) {
 }
 
 bool has_findings(const ModuleNode& node) {
-  return !node.findings.empty() ||
-         std::any_of(node.children.begin(), node.children.end(), has_findings);
+  return !node.findings.empty() || std::ranges::any_of(node.children, has_findings);
 }
 
 uint64_t signatures(const ModuleNode& node) {
@@ -280,7 +279,7 @@ Dtype main_dtype(const Shares& shares) {
 std::string shown_name(const ModuleNode& node) {
   constexpr size_t kFewNames = 4;
   if (node.names.size() <= 1) return node.names.empty() ? "" : node.names.front();
-  if (std::all_of(node.names.begin(), node.names.end(), is_number)) return "*";
+  if (std::ranges::all_of(node.names, is_number)) return "*";
   if (node.names.size() <= kFewNames) return joined(node.names, ", ");
   return fmt::format("{}, … {}", node.names.front(), node.names.back());
 }
@@ -293,8 +292,8 @@ ModuleNode module_map(const Report& report) {
   const auto rank = [](const ModuleNode& model) {
     return std::pair(!has_findings(model), -static_cast<double>(signatures(model)));
   };
-  std::stable_sort(root.children.begin(), root.children.end(),
-                   [&](const auto& a, const auto& b) { return rank(a) < rank(b); });
+  std::ranges::stable_sort(root.children,
+                           [&](const auto& a, const auto& b) { return rank(a) < rank(b); });
   return root;
 }
 

@@ -9,8 +9,7 @@
 namespace dtypecheck::reports {
 
 bool Report::complete() const {
-  return left_out.empty() &&
-         std::all_of(run.processes.begin(), run.processes.end(), [this](const Process& process) {
+  return left_out.empty() && std::ranges::all_of(run.processes, [this](const Process& process) {
            return process.complete() && !has_no_end(run, process);
          });
 }
@@ -38,8 +37,8 @@ std::set<uint32_t> processes_of_throws(const Run& run, const std::vector<Finding
 }
 
 bool Report::results_valid() const {
-  return std::none_of(run.calls.begin(), run.calls.end(),
-                      [](const OpCall& call) { return call.outcome == Outcome::kRepaired; });
+  return std::ranges::none_of(
+      run.calls, [](const OpCall& call) { return call.outcome == Outcome::kRepaired; });
 }
 
 const std::vector<Format>& all_formats() {

@@ -75,8 +75,7 @@ void say_served(const Report& report, Lines& out) {
   }
   if (by_op.empty()) return;
   std::vector<std::pair<std::string, uint64_t>> ops(by_op.begin(), by_op.end());
-  std::stable_sort(ops.begin(), ops.end(),
-                   [](const auto& a, const auto& b) { return a.second > b.second; });
+  std::ranges::stable_sort(ops, [](const auto& a, const auto& b) { return a.second > b.second; });
   constexpr size_t kShown = 6;
   Lines names;
   for (size_t i = 0; i < std::min(ops.size(), kShown); ++i)
@@ -118,9 +117,8 @@ void say_killed(const Report& report, Lines& out) {
 void say_uncaught(const Report& report, Lines& out) {
   constexpr size_t kRoom = 160;
   const std::set<uint32_t> reported = processes_of_throws(report.run, report.findings);
-  const bool has_error =
-      std::any_of(report.findings.begin(), report.findings.end(),
-                  [](const Finding& finding) { return finding.severity == Severity::kError; });
+  const bool has_error = std::ranges::any_of(
+      report.findings, [](const Finding& finding) { return finding.severity == Severity::kError; });
   for (uint32_t i = 0; i < report.run.processes.size(); ++i) {
     const std::string& uncaught = report.run.processes[i].fact(FactKey::kUncaught);
     if (uncaught.empty() || reported.count(i) != 0) continue;
@@ -151,9 +149,9 @@ void say_without_end(const Report& report, Lines& out) {
   const size_t shown = std::min<size_t>(labels.size(), 4);
   std::string who = joined(Lines(labels.begin(), labels.begin() + shown), ", ");
   if (shown < labels.size()) who += fmt::format(" and {} more", labels.size() - shown);
-  const bool has_failed =
-      std::any_of(report.run.processes.begin(), report.run.processes.end(),
-                  [](const Process& process) { return !process.fact(FactKey::kUncaught).empty(); });
+  const bool has_failed = std::ranges::any_of(report.run.processes, [](const Process& process) {
+    return !process.fact(FactKey::kUncaught).empty();
+  });
   out.push_back(fmt::format(
       "no end was recorded of {}: {}; what was recorded until then is here", who,
       has_failed ? "ended by its launcher, perhaps, when another process had failed"
@@ -162,8 +160,8 @@ void say_without_end(const Report& report, Lines& out) {
 
 void say_pretended(const Report& report, Lines& out) {
   if (pretended_heading(report).empty()) return;
-  const bool compiled = std::any_of(report.run.calls.begin(), report.run.calls.end(),
-                                    [](const OpCall& call) { return ops::is_compiled(call.op); });
+  const bool compiled = std::ranges::any_of(
+      report.run.calls, [](const OpCall& call) { return ops::is_compiled(call.op); });
   std::string text =
       "not known without a GPU: what depends on values (overflow, NaN, steps that a GradScaler "
       "skips), what cuBLAS, cuDNN or a custom kernel would refuse inside";

@@ -171,9 +171,9 @@ void add_summary(const Report& report, Lines& out) {
 
 // The bill is of use to who looks for time; who looks for a fault gets its sum.
 Lines casts(const Report& report) {
-  const bool has_fault =
-      std::any_of(report.findings.begin(), report.findings.end(),
-                  [](const Finding& finding) { return finding.severity >= Severity::kWarning; });
+  const bool has_fault = std::ranges::any_of(report.findings, [](const Finding& finding) {
+    return finding.severity >= Severity::kWarning;
+  });
   Lines table = cast_table(report);
   if (table.empty() || report.all || !has_fault) return table;
   return cast_sum(report);

@@ -32,7 +32,7 @@ struct Row {
 };
 
 bool shows_device(const OpCall& call) {
-  return std::any_of(call.operands.begin(), call.operands.end(), [](const Operand& operand) {
+  return std::ranges::any_of(call.operands, [](const Operand& operand) {
     return operand.kind != TensorKind::kUndefined && operand.device.type != "cpu";
   });
 }
@@ -113,9 +113,8 @@ std::vector<const Operand*> shown_operands(const Finding& finding, const OpCall&
 }
 
 size_t defined_operands(const OpCall& call) {
-  return std::count_if(call.operands.begin(), call.operands.end(), [](const Operand& operand) {
-    return operand.kind != TensorKind::kUndefined;
-  });
+  return std::ranges::count_if(
+      call.operands, [](const Operand& operand) { return operand.kind != TensorKind::kUndefined; });
 }
 
 struct Widths {
@@ -163,7 +162,7 @@ void add_row(const Report& report, const Row& row, const Widths& widths, size_t 
       fmt::format("{}{}  {}  {}", row.odd ? "    > " : "      ", cell(row.name, widths.name),
                   cell(row.dtype, widths.dtype), cell(row.shape, widths.shape));
   const size_t beside = display_width(head) + 2;
-  const bool has_long_name = std::any_of(row.notes.begin(), row.notes.end(), [&](const Note& note) {
+  const bool has_long_name = std::ranges::any_of(row.notes, [&](const Note& note) {
     return note.is_name && !report.shortens && display_width(note.text) + beside > columns;
   });
   const bool fits_beside = columns >= beside + kMinNoteColumns && !has_long_name;

@@ -14,6 +14,7 @@
 #include "rules/engine/formatting.h"
 #include "rules/engine/rule.h"
 #include "rules/engine/run_index.h"
+#include "rules/engine/source_text.h"
 
 namespace dtypecheck::rules {
 namespace {
@@ -59,27 +60,17 @@ AskedDtype asked_for(const Process& process) {
 
 // autocast(…) at this line of source is given no dtype. False where the text is not known.
 bool is_without_dtype(const LineText& line_text, const SourceLine& entered) {
-  constexpr int kMostLines = 6;
-  if (!line_text || entered.line == 0) return false;
-  std::string text;
-  for (int i = 0; i < kMostLines; ++i) text += line_text(entered.file, entered.line + i) + ' ';
+  const std::string text = call_at(line_text, entered);
   const size_t call = text.find("autocast(");
   if (call == text.npos) return false;
-  int depth = 0;
-  bool has_name = false, is_first = true;
-  for (size_t i = call + 8; i < text.size(); ++i) {
-    const char c = text[i];
-    depth += (c == '(' || c == '[') - (c == ')' || c == ']');
-    has_name |= c == '=';
-    if (depth == 0 || (depth == 1 && c == ',')) {
-      if (!is_first && !has_name) return false;  // a second positional argument is the dtype
-      is_first = has_name = false;
-    }
-    if (depth > 0) continue;
-    const std::string_view arguments = std::string_view(text).substr(call, i - call);
-    return arguments.find("dtype") == arguments.npos && arguments.find('*') == arguments.npos;
+  const auto arguments = arguments_of(text, text.find('(', call));
+  for (const std::string_view& argument : arguments) {
+    const bool is_named = &argument == arguments.data() || argument.find('=') != argument.npos;
+    // A second positional argument is the dtype.
+    if (!is_named || argument.find("dtype") != argument.npos || argument.find('*') != argument.npos)
+      return false;
   }
-  return false;
+  return !arguments.empty();
 }
 
 struct ComputedIn {

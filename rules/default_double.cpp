@@ -12,12 +12,12 @@
 #include "core/requests.h"
 #include "rules/engine/rule.h"
 #include "rules/engine/run_index.h"
+#include "rules/engine/source_text.h"
 
 namespace dtypecheck::rules {
 namespace {
 
-constexpr int kMostLines = 5000;  // of a file that is searched
-constexpr double kMost = 0.5;     // of the ops that give floating numbers
+constexpr double kMost = 0.5;  // of the ops that give floating numbers
 
 struct MadeInDouble {
   const OpCall* first = nullptr;         // that no line gave a dtype
@@ -76,24 +76,21 @@ std::optional<SourceLine> setter(const LineText& line_text, const MadeInDouble& 
                                  const std::string& script) {
   std::optional<SourceLine> found;
   for (const std::string& file : with_packages(seen.files)) {
-    for (int number = 1; number < kMostLines; ++number) {
-      const std::string line = line_text(file, number);
-      if (line.find("set_default_") == line.npos) continue;
+    for (const auto& [line, text] : lines_with(line_text, file, "set_default_")) {
       if (is_main_file(file, script)) return std::nullopt;
-      const bool is_double = line.find("float64") != line.npos || line.find("ouble") != line.npos;
-      const bool runs = line.starts_with("torch.set_default_") || line.starts_with("set_default_");
-      if (runs && is_double && !found) found = SourceLine{.file = file, .line = number};
+      const bool is_double = text.find("float64") != text.npos || text.find("ouble") != text.npos;
+      const bool runs = text.starts_with("torch.set_default_") || text.starts_with("set_default_");
+      if (runs && is_double && !found) found = line;
     }
   }
   return found;
 }
 
 void check_process(const Process& process, const MadeInDouble& seen, Findings& out) {
-  const LineText& line_text = out.options().line_text;
   const std::string script = script_of(process);
-  if (seen.first == nullptr || seen.is_asked_for || script.empty() || !line_text) return;
+  if (seen.first == nullptr || seen.is_asked_for || script.empty()) return;
   const double share = double(seen.in_double) / double(seen.floating);
-  const auto line = share < kMost ? std::nullopt : setter(line_text, seen, script);
+  const auto line = share < kMost ? std::nullopt : setter(out.options().line_text, seen, script);
   if (!line) return;
   const Site site{.line = *line};
   const std::string message =

@@ -9,11 +9,11 @@
 #include <vector>
 
 #include "rules/cures/cures.h"
-#include "rules/engine/asked.h"
 #include "rules/engine/formatting.h"
 #include "rules/engine/mix.h"
 #include "rules/engine/rule.h"
 #include "rules/engine/run_index.h"
+#include "rules/engine/source_text.h"
 #include "rules/engine/throws.h"
 
 namespace dtypecheck::rules {
@@ -242,13 +242,8 @@ Details explain(const RunIndex& index, const JudgeOptions& options,
 
 // The line of the script that makes the Accelerator.
 SourceLine where_it_is_made(const JudgeOptions& options, const std::string& file) {
-  constexpr int kMaxLines = 20'000;
-  for (int number = 1; options.line_text && number <= kMaxLines; ++number) {
-    const SourceLine line{.file = file, .line = number};
-    const std::string text = options.line_text(file, number);
-    if (text.substr(0, text.find('#')).find("Accelerator(") != text.npos) return line;
-  }
-  return {};
+  const auto found = lines_with(options.line_text, file, "Accelerator(");
+  return found.empty() ? SourceLine{} : found.front().line;
 }
 
 // What is trained was cast to Float below a question for fp16: with bf16 it stays in 16 bits.
@@ -260,7 +255,8 @@ const OpCall* masters_for_half_alone(const RunIndex& index, const JudgeOptions& 
                         call.operands.front().dtypes == DtypeSet(Dtype::kHalf) &&
                         call.operands.front().requires_grad && call.operands.front().is_leaf;
     if (!raises || call.site.phase != Phase::kLoad) continue;
-    if (question_above(options, call.site.line).find("fp16") != std::string::npos) return &call;
+    if (question_above(options.line_text, call.site.line).find("fp16") != std::string::npos)
+      return &call;
   }
   return nullptr;
 }

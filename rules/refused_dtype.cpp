@@ -671,7 +671,7 @@ std::optional<Words> of_autocast(const RefusedCall& refusal) {
 std::optional<Words> of_factors(const RefusedCall& refusal) {
   if (refusal.error.find("two Float8_e5m2 matrices") == refusal.error.npos) return std::nullopt;
   return Words{.message = fmt::format("both factors of {} are Float8_e5m2", refusal.call.op),
-               .why = "cuBLAS multiplies e5m2 by e4m3fn, and e4m3fn by e4m3fn, alone",
+               .why = "cuBLAS multiplies only e5m2 by e4m3fn and e4m3fn by e4m3fn",
                .fix =
                    "e5m2 is for gradients: cast weights and activations to torch.float8_e4m3fn, "
                    "with a scale for its 448",

@@ -132,11 +132,12 @@ void add_train_options(CLI::App& app, TrainOptions& o) {
       ->check(CLI::Range(1e-9, 1e9));
   app.add_flag("--gradient-checkpointing", o.recompute,
                "less memory, more time: the backward pass computes each block again");
-  app.add_option("--min-snr-gamma", o.min_snr_gamma,
-                 "weigh time steps by their signal-to-noise ratio up to this; 5 is usual, 0: not")
+  app.add_option(
+         "--min-snr-gamma", o.min_snr_gamma,
+         "weigh time steps by their signal-to-noise ratio up to this; 5 is usual, 0 turns it off")
       ->capture_default_str()
       ->check(CLI::Range(0.0, 1e6));
-  app.add_option("--ema-decay", o.ema_decay, "save an average of the weights; 0: not")
+  app.add_option("--ema-decay", o.ema_decay, "save an average of the weights; 0 turns it off")
       ->capture_default_str()
       ->check(CLI::Range(0.0, 0.999999));
   app.add_option("--checkpoint-every", o.checkpoint_every,

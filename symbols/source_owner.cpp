@@ -14,8 +14,7 @@ bool is_library_source(std::string_view path) {
       "/include/ATen/", "/include/c10/",   "/include/caffe2/", "/torch/include/",
       "/torch/csrc/",   "/aten/src/ATen/", "/pytorch/c10/",    "/include/pybind11/",
   };
-  return is_installed(path) ||
-         std::any_of(std::begin(kFolders), std::end(kFolders), [path](std::string_view folder) {
+  return is_installed(path) || std::ranges::any_of(kFolders, [path](std::string_view folder) {
            return path.find(folder) != std::string_view::npos;
          });
 }

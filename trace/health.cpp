@@ -73,7 +73,7 @@ void read_health(const TraceBytes& bytes, const TraceRecords& records, StringTab
     std::sort(run.health[i].points.begin(), run.health[i].points.end(),
               [](const auto& a, const auto& b) { return a.step < b.step; });
   }
-  std::sort(run.health_steps.begin(), run.health_steps.end(), [](const auto& a, const auto& b) {
+  std::ranges::sort(run.health_steps, [](const auto& a, const auto& b) {
     return std::pair(a.process, a.step) < std::pair(b.process, b.step);
   });
 }

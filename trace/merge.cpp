@@ -73,13 +73,72 @@ struct MergedSignature {
   size_t key_at = 0;
   uint32_t key_words = 0;
   std::vector<Makers> makers;
-  std::vector<ThrowRecord> throws;
-  std::vector<GpuWorkRecord> gpu;
-  uint32_t group = 0;                       // string
-  std::vector<NonFiniteRecord> non_finite;  // one of each kind, the earliest
-  bool has_inexact = false;
-  InexactRecord inexact;
+  uint32_t group = 0;  // string
 };
+
+// What is noted of signatures after they were written, by signature: all records that name one, but
+// for what a merged trace does without (times, health) and what is a part of the signature.
+template <typename Record, typename... Others>
+constexpr bool is_one_of = (std::is_same_v<Record, Others> || ...);
+template <typename Record>
+constexpr bool is_note = requires(Record record) {
+  record.signature;
+} && !is_one_of<Record, OpTimeRecord, GpuTimeRecord, HealthRowRecord, GroupRecord, MadeByRecord>;
+
+template <typename Record>
+using NotesOf = std::unordered_map<uint32_t, std::vector<Record>>;
+#define RECORD(kind, type) NotesOf<type>,
+using Notes = std::tuple<DTYPECHECK_RECORDS(RECORD) uint32_t>;
+#undef RECORD
+
+template <typename NotesOrConst, typename Visit>
+void for_each_note(NotesOrConst& notes, const Visit& visit) {
+#define RECORD(kind, type) \
+  if constexpr (is_note<type>) visit(std::get<NotesOf<type>>(notes), RecordKind::kind);
+  DTYPECHECK_RECORDS(RECORD)
+#undef RECORD
+}
+
+// Adds a note to those of its kind. One that needs no care stays as it is.
+template <typename Record>
+void add_note(std::vector<Record>& all, const Record& more) {
+  all.push_back(more);
+}
+
+void add_note(std::vector<ThrowRecord>& all, const ThrowRecord& more) {
+  const bool is_known = std::ranges::any_of(all, [&](const ThrowRecord& known) {
+    return known.message == more.message && known.type == more.type;
+  });
+  if (!is_known && all.size() < kMaxThrows) all.push_back(more);
+}
+
+void add_note(std::vector<InexactRecord>& all, const InexactRecord& more) {
+  if (all.empty()) return all.push_back(more);
+  if (all.front().arrival == static_cast<uint32_t>(Arrival::kProduct)) all.front() = more;
+}
+
+// One of each kind, the earliest.
+void add_note(std::vector<NonFiniteRecord>& all, const NonFiniteRecord& more) {
+  constexpr uint32_t kKind =
+      kNonFiniteIsNan | kNonFiniteIsLoss | kNonFiniteIsRead | kNonFiniteIsAnswer;
+  for (NonFiniteRecord& known : all) {
+    if ((known.flags & kKind) != (more.flags & kKind)) continue;
+    if (more.step < known.step) known = more;
+    return;
+  }
+  all.push_back(more);
+}
+
+void add_note(std::vector<GpuWorkRecord>& all, const GpuWorkRecord& more) {
+  for (GpuWorkRecord& known : all) {
+    if (known.kind != more.kind || known.name != more.name) continue;
+    known.count += more.count;
+    known.time_ns += more.time_ns;
+    known.bytes += more.bytes;
+    return;
+  }
+  all.push_back(more);
+}
 
 // Texts, lines and sites of all traces, each once; ids count from 1.
 class Names {
@@ -214,6 +273,7 @@ class TraceMerger::State {
   std::set<Identity> identities_;
   std::vector<std::string> seen_twice_;
   std::vector<MergedSignature> signatures_;  // by id - 1
+  Notes notes_;
   std::unordered_multimap<uint64_t, uint32_t> by_key_;
   std::vector<uint32_t> keys_;
   std::string tails_;
@@ -535,76 +595,31 @@ class TraceMerger::State::Input {
     }
   }
 
-  MergedSignature* signature_of(uint32_t id) {
-    const uint32_t known = merged(id);
-    return known == 0 ? nullptr : &all_.signatures_[known - 1];
-  }
-
-  // What was noted about signatures after they were written.
   void add_notes() {
-    for (size_t offset : records_.offsets(RecordKind::kThrow)) {
-      auto record = bytes_.load<ThrowRecord>(offset);
-      MergedSignature* signature = signature_of(record.signature);
-      if (signature == nullptr || signature->throws.size() == kMaxThrows) continue;
-      record.message = string(record.message);
-      record.type = string(record.type);
-      if (record.caller != 0) record.caller = all_.names_.line(sites_.line(record.caller));
-      record.signature = signature->record.id;
-      auto& throws = signature->throws;
-      const bool is_known =
-          std::any_of(throws.begin(), throws.end(), [&](const ThrowRecord& other) {
-            return other.message == record.message && other.type == record.type;
-          });
-      if (!is_known) throws.push_back(record);
-    }
-    for (size_t offset : records_.offsets(RecordKind::kInexact)) {
-      auto record = bytes_.load<InexactRecord>(offset);
-      MergedSignature* signature = signature_of(record.signature);
-      const bool is_known = signature != nullptr && signature->has_inexact &&
-                            signature->inexact.arrival != static_cast<uint32_t>(Arrival::kProduct);
-      if (signature == nullptr || is_known) continue;
-      record.signature = signature->record.id;
-      for (uint32_t* id : {&record.arrived_at, &record.rounded_at}) {
-        const MergedSignature* other = signature_of(*id);
-        *id = other == nullptr ? 0 : other->record.id;
+    for_each_note(all_.notes_, [&]<typename Record>(NotesOf<Record>& notes, RecordKind kind) {
+      for (size_t offset : records_.offsets(kind)) {
+        auto record = bytes_.load<Record>(offset);
+        record.signature = merged(record.signature);
+        if (record.signature == 0) continue;
+        translate(record);
+        add_note(notes[record.signature], record);
       }
-      signature->has_inexact = true;
-      signature->inexact = record;
-    }
-    for (size_t offset : records_.offsets(RecordKind::kNonFinite)) {
-      auto record = bytes_.load<NonFiniteRecord>(offset);
-      MergedSignature* signature = signature_of(record.signature);
-      if (signature == nullptr) continue;
-      record.signature = signature->record.id;
-      constexpr uint32_t kKind =
-          kNonFiniteIsNan | kNonFiniteIsLoss | kNonFiniteIsRead | kNonFiniteIsAnswer;
-      auto& all = signature->non_finite;
-      const auto known = std::find_if(all.begin(), all.end(), [&](const NonFiniteRecord& other) {
-        return (other.flags & kKind) == (record.flags & kKind);
-      });
-      if (known == all.end())
-        all.push_back(record);
-      else if (record.step < known->step)
-        *known = record;
-    }
-    for (size_t offset : records_.offsets(RecordKind::kGpuWork)) add_gpu_work(offset);
+    });
   }
 
-  void add_gpu_work(size_t offset) {
-    auto record = bytes_.load<GpuWorkRecord>(offset);
-    MergedSignature* signature = signature_of(record.signature);
-    if (signature == nullptr) return;
-    record.name = string(record.name);
-    record.signature = signature->record.id;
-    for (GpuWorkRecord& known : signature->gpu) {
-      if (known.kind != record.kind || known.name != record.name) continue;
-      known.count += record.count;
-      known.time_ns += record.time_ns;
-      known.bytes += record.bytes;
-      return;
-    }
-    signature->gpu.push_back(record);
+  // The ids of a note beside its signature's.
+  template <typename Record>
+  void translate(Record&) {}
+  void translate(ThrowRecord& record) {
+    record.message = string(record.message);
+    record.type = string(record.type);
+    if (record.caller != 0) record.caller = all_.names_.line(sites_.line(record.caller));
   }
+  void translate(InexactRecord& record) {
+    record.arrived_at = merged(record.arrived_at);
+    record.rounded_at = merged(record.rounded_at);
+  }
+  void translate(GpuWorkRecord& record) { record.name = string(record.name); }
 
   void add_facts() {
     for (size_t offset : records_.offsets(RecordKind::kFact)) {
@@ -653,11 +668,11 @@ void TraceMerger::State::write_signature(uint32_t id, const MergedSignature& sig
   append(out, signature.record, RecordKind::kSignature,
          std::string_view(tails_).substr(signature.tail_at, signature.tail_bytes));
   if (signature.group != 0) append(out, GroupRecord{{}, id, signature.group}, RecordKind::kGroup);
-  for (const ThrowRecord& record : signature.throws) append(out, record, RecordKind::kThrow);
-  for (const GpuWorkRecord& record : signature.gpu) append(out, record, RecordKind::kGpuWork);
-  if (signature.has_inexact) append(out, signature.inexact, RecordKind::kInexact);
-  for (const NonFiniteRecord& record : signature.non_finite)
-    append(out, record, RecordKind::kNonFinite);
+  for_each_note(notes_, [&](const auto& notes, RecordKind kind) {
+    const auto known = notes.find(id);
+    if (known == notes.end()) return;
+    for (const auto& record : known->second) append(out, record, kind);
+  });
   for (const Makers& makers : signature.makers) {
     MadeByRecord record{};
     record.signature = id;

@@ -440,7 +440,7 @@ void parse_non_finite(TextCursor& cursor, OpCall& call) {
 void non_finite_json(const OpCall& call, Json& json) {
   Json& all = json["non_finite"] = nullptr;
   const auto is_seen = [](const NonFinite& found) { return !found.is_answer; };
-  const auto seen = std::find_if(call.non_finite.begin(), call.non_finite.end(), is_seen);
+  const auto seen = std::ranges::find_if(call.non_finite, is_seen);
   if (seen == call.non_finite.end()) return;
   const NonFinite& first = *seen;
   all["value"] = call.first_nan() != nullptr || first.is_nan ? "nan" : "inf";

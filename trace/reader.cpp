@@ -81,9 +81,8 @@ void read(const TraceBytes& bytes, const std::string& name, Run& run, Symbolizer
   }
   const auto index = static_cast<uint32_t>(run.processes.size());
   const auto first_id = static_cast<OpCallId>(run.calls.size() + 1);
-  const bool all_ended =
-      std::all_of(processes.begin(), processes.end(),
-                  [](const Process& process) { return process.end != EndState::kRunning; });
+  const bool all_ended = std::ranges::all_of(
+      processes, [](const Process& process) { return process.end != EndState::kRunning; });
   const EndState end = all_ended ? EndState::kExited : EndState::kRunning;
   SignatureReader signatures(bytes, records, strings, sites, header, end, damage);
   std::vector<OpCall> calls = signatures.read(first_id, index, is_merged ? processes.size() : 0);

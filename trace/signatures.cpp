@@ -227,10 +227,9 @@ void SignatureReader::read_throws() {
     if (record.signature == 0) continue;  // thrown outside of every op
     Signature* signature = signature_of(record.signature, "a throw", offset);
     if (signature == nullptr || signature->throws.size() == kMessagesPerSignature) continue;
-    const bool is_known = std::any_of(
-        signature->throws.begin(), signature->throws.end(), [&](const ThrowRecord& known) {
-          return known.message == record.message && known.type == record.type;
-        });
+    const bool is_known = std::ranges::any_of(signature->throws, [&](const ThrowRecord& known) {
+      return known.message == record.message && known.type == record.type;
+    });
     const size_t bytes = memory_of(signature->call) +
                          strings_.text(record.message, "an error's message").size() +
                          strings_.text(record.type, "an error's type").size();

@@ -20,7 +20,7 @@ static bool handles_half_elsewhere(const SourceFacts& facts) {
   const auto with_half = [](const Dispatch& dispatch) {
     return dispatch.cases.mixes(kFullFloats, Dtype::kHalf);
   };
-  return std::any_of(facts.dispatches.begin(), facts.dispatches.end(), with_half);
+  return std::ranges::any_of(facts.dispatches, with_half);
 }
 
 // Why a dispatch that has Half needs BFloat16 too; "": nothing says that it does.
@@ -72,7 +72,7 @@ static void add_cure(Finding& finding, const Dispatch& dispatch, DtypeSet missin
 
 // It gives names to dtypes, and what they are names of may have no Half.
 static bool is_table(const SourceFacts& facts, const Dispatch& dispatch) {
-  return std::any_of(facts.tables.begin(), facts.tables.end(), [&](const DtypeTable& table) {
+  return std::ranges::any_of(facts.tables, [&](const DtypeTable& table) {
     return table.place.file == dispatch.place.file && table.place.line == dispatch.place.line;
   });
 }

@@ -26,8 +26,8 @@ static void check(const SourceFacts& facts, CheckFindings& out) {
   }
   for (const ReadGroup& group : by_function(others)) {
     const Read& read = *group.first;
-    const bool outputs = std::all_of(group.all.begin(), group.all.end(),
-                                     [](const Read* one) { return is_named_as_output(*one); });
+    const bool outputs =
+        std::ranges::all_of(group.all, [](const Read* one) { return is_named_as_output(*one); });
     const std::string& dispatched = read.dispatched.name;
     out.add(
         dispatch_other_tensor_unchecked, outputs ? Severity::kNote : Severity::kWarning, group,

@@ -12,8 +12,8 @@ namespace dtypecheck::analyzer {
 
 static void add_gap(const DtypeTable& table, Dtype has, Dtype lacks, Severity severity,
                     const std::string& because, CheckFindings& out) {
-  const auto key = std::find_if(table.keys.begin(), table.keys.end(),
-                                [&](const TableKey& one) { return one.dtype == has; });
+  const auto key =
+      std::ranges::find_if(table.keys, [&](const TableKey& one) { return one.dtype == has; });
   const Place& place = key == table.keys.end() ? table.keys.back().place : key->place;
   Finding& finding = out.add(
       dtype_table, severity, place, table.function,

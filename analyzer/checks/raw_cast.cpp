@@ -67,10 +67,9 @@ static void check(const SourceFacts& facts, CheckFindings& out) {
   }
   for (const ReadGroup& group : by_function(unchecked)) {
     const bool is_bound = group.first->callers == Callers::kBound;
-    const Severity severity = std::all_of(group.all.begin(), group.all.end(), is_lent)
-                                  ? Severity::kNote
-                              : is_bound ? Severity::kError
-                                         : Severity::kWarning;
+    const Severity severity = std::ranges::all_of(group.all, is_lent) ? Severity::kNote
+                              : is_bound                              ? Severity::kError
+                                                                      : Severity::kWarning;
     Finding& finding = out.add(
         raw_cast, severity, group,
         fmt::format("{} {} cast to {} from an untyped pointer, and nothing compares the dtype",

@@ -14,8 +14,8 @@ static bool is_of_fixed_type(const Read& read) {
 }
 
 static bool reads_floats(const ReadGroup& group) {
-  return std::any_of(group.all.begin(), group.all.end(),
-                     [](const Read* read) { return read->accepts.intersects(kFloating); });
+  return std::ranges::any_of(group.all,
+                             [](const Read* read) { return read->accepts.intersects(kFloating); });
 }
 
 static void check(const SourceFacts& facts, CheckFindings& out) {
@@ -30,9 +30,8 @@ static void check(const SourceFacts& facts, CheckFindings& out) {
   for (const ReadGroup& group : by_function(unchecked)) {
     const Read& read = *group.first;
     // What a TorchScript program returns nobody but the reader can look at.
-    const bool is_answer = std::any_of(group.all.begin(), group.all.end(), [](const Read* one) {
-      return one->tensor.source == TensorSource::kProgram;
-    });
+    const bool is_answer = std::ranges::any_of(
+        group.all, [](const Read* one) { return one->tensor.source == TensorSource::kProgram; });
     const bool warns = (read.callers == Callers::kBound || is_answer) && reads_floats(group);
     Finding& finding = out.add(
         unchecked_data_ptr, warns ? Severity::kWarning : Severity::kNote, group,

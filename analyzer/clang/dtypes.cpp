@@ -528,8 +528,8 @@ int Dtypes::one_of(const std::vector<Way>& ways) {
   if (llvm::all_of(ways, [&](const Way& way) { return way.symbol == first; })) return first;
   if (!all.single()) return -1;
   const int symbol = make(TensorSource::kOther, all);
-  const auto assumed = std::find_if(ways.begin(), ways.end(),
-                                    [&](const Way& way) { return is_assumed(way.symbol); });
+  const auto assumed =
+      std::ranges::find_if(ways, [&](const Way& way) { return is_assumed(way.symbol); });
   made_[symbol].from = assumed == ways.end() ? first : assumed->symbol;
   return symbol;
 }

@@ -139,7 +139,7 @@ bool DtypeState::is_in_empty_list(const Key& key) const {
 }
 
 bool DtypeState::has_cast_part(const Key& key) const {
-  return std::any_of(modules_.begin(), modules_.end(), [&](const auto& module) {
+  return std::ranges::any_of(modules_, [&](const auto& module) {
     return module.first.size() > key.size() && is_part_of(module.first, key);
   });
 }
@@ -214,7 +214,7 @@ void DtypeState::join_modules(const DtypeState& a, const DtypeState& b) {
 }
 
 bool DtypeState::has_other_dtype_than(const DtypeState& before) const {
-  return !dead && std::any_of(before.symbols_.begin(), before.symbols_.end(), [&](const auto& one) {
+  return !dead && std::ranges::any_of(before.symbols_, [&](const auto& one) {
     const int now = symbol_at(one.first);
     const auto then = before.dtypes(one.second).single();
     return now >= 0 && then && dtypes(now).single() && dtypes(now).single() != then;
@@ -239,7 +239,7 @@ void DtypeState::agree_where_absent(const DtypeState& other) {
   for (const int symbol : absent_) {
     if (!other.nodes_.contains(symbol) || other.absent_.contains(symbol)) continue;
     leave_class(symbol);
-    const auto mate = std::find_if(nodes_.begin(), nodes_.end(), [&](const auto& node) {
+    const auto mate = std::ranges::find_if(nodes_, [&](const auto& node) {
       return node.first != symbol && !absent_.contains(node.first) &&
              other.nodes_.contains(node.first) && other.same(node.first, symbol);
     });

@@ -78,8 +78,8 @@ bool stands_alone(const fs::path& header, std::string_view text) {
   const std::string_view directive = text.substr(first);
   const std::vector<Include> includes = includes_of(header);
   return (directive.starts_with("#pragma once") || directive.starts_with("#ifndef ")) &&
-         std::all_of(includes.begin(), includes.end(),
-                     [](const Include& include) { return is_standard(include.name); });
+         std::ranges::all_of(includes,
+                             [](const Include& include) { return is_standard(include.name); });
 }
 
 void add_macros_of(const fs::path& file, std::set<std::string>& macros) {
@@ -218,7 +218,7 @@ BundledHeaders bundled_headers(const std::string& file, const std::vector<std::s
   for (size_t i = 0; i < open.size() && !large.empty(); ++i) add_macros_of(open[i], macros);
   for (const auto& [name, text] : large) {
     const auto is_unasked = [&](const auto& macro) { return places_of_word(text, macro).empty(); };
-    if (std::all_of(macros.begin(), macros.end(), is_unasked)) found.large.push_back(name);
+    if (std::ranges::all_of(macros, is_unasked)) found.large.push_back(name);
   }
   return found;
 }

@@ -267,9 +267,8 @@ std::vector<std::string> parse_arguments(const fs::path& file, const CompileComm
   bool has_standard = false;
   if (command != nullptr) {
     add_known(arguments, *command);
-    has_standard = std::any_of(arguments.begin(), arguments.end(), [](const std::string& argument) {
-      return argument.starts_with("-std=");
-    });
+    has_standard = std::ranges::any_of(
+        arguments, [](const std::string& argument) { return argument.starts_with("-std="); });
   } else {
     const Project& repository = project_at(tree_of(file, named));
     const std::vector<std::string> inferred = inferred_includes(file, project, repository);

@@ -74,7 +74,7 @@ std::optional<ParserAnswer> ParserServers::ask(const ParseJob& job, const std::s
                                                int timeout_s) {
   want(job, pch);
   if (pch.empty()) return std::nullopt;
-  const auto one = std::find_if(servers_.begin(), servers_.end(), [&](const auto& server) {
+  const auto one = std::ranges::find_if(servers_, [&](const auto& server) {
     return server->file == wanted_.file && server->key == wanted_.key;
   });
   if (one == servers_.end()) return std::nullopt;
@@ -88,8 +88,8 @@ std::optional<ParserAnswer> ParserServers::ask(const ParseJob& job, const std::s
 
 void ParserServers::start(const std::string& program) {
   if (wanted_.file.empty()) return;
-  const auto one = std::find_if(servers_.begin(), servers_.end(),
-                                [&](const auto& server) { return server->file == wanted_.file; });
+  const auto one = std::ranges::find_if(
+      servers_, [&](const auto& server) { return server->file == wanted_.file; });
   if (one != servers_.end() && (*one)->key == wanted_.key) return;
   if (one != servers_.end()) servers_.erase(one);
   std::vector<std::string> command = {program};

@@ -123,7 +123,7 @@ static std::vector<std::string> vendor_includes(const fs::path& torch_include) {
   for (const auto& entry : fs::directory_iterator(packages, none)) {
     if (is_there(entry.path() / "include")) found.push_back((entry.path() / "include").string());
   }
-  std::sort(found.begin(), found.end());
+  std::ranges::sort(found);
   return found;
 }
 

@@ -78,7 +78,7 @@ SourceFacts parse(const ParseJob& job, const WorkerOptions& options) {
   const uintmax_t size = std::filesystem::file_size(job.file, unknown);
   if (!unknown && size > kMaxSource) {
     return not_parsed(
-        job, fmt::format("{} MB, and what is longer than {} MB is taken for generated", size >> 20,
+        job, fmt::format("{} MB; a source longer than {} MB is assumed to be generated", size >> 20,
                          kMaxSource >> 20));
   }
   const auto text = read_file_if_any(job.file, kMaxSource);

@@ -72,7 +72,7 @@ class Calls {
     const auto calls = calls_.find(function);
     if (calls == calls_.end() || one < 0 || other < 0 || is_bound(function) || depth > kMaxDepth)
       return false;
-    return std::all_of(calls->second.begin(), calls->second.end(), [&](const OutsideCall* call) {
+    return std::ranges::all_of(calls->second, [&](const OutsideCall* call) {
       const TensorArgument* a = argument(*call, one);
       const TensorArgument* b = argument(*call, other);
       if (a == nullptr || b == nullptr) return false;
@@ -129,9 +129,8 @@ void follow(Read& read, const Calls& calls) {
     if (cast->accepts.empty()) return;
     accepts |= cast->accepts;
   }
-  const bool is_one = std::all_of(casts.begin(), casts.end(), [&](const PointerUse* cast) {
-    return cast->accepts == casts.front()->accepts;
-  });
+  const bool is_one = std::ranges::all_of(
+      casts, [&](const PointerUse* cast) { return cast->accepts == casts.front()->accepts; });
   if (casts.empty() || !is_one) {
     if (is_known || !casts.empty()) read.tensor.looked_at = true;
     return;

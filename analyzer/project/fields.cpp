@@ -90,8 +90,9 @@ class Fields {
       const bool is_in_header = !one.file.empty() || !is_source(facts.file);
       const bool is_hidden =
           !facts.lost.empty() || (is_in_header && !is_all_understood_) ||
-          !std::all_of(one.bodies_elsewhere.begin(), one.bodies_elsewhere.end(),
-                       [&](const std::string& method) { return methods_.contains(method); });
+          !std::ranges::all_of(one.bodies_elsewhere, [&](const std::string& method) {
+            return methods_.contains(method);
+          });
       for (const FieldOfClass& field : one.fields) {
         const bool is_cast = field.is_of_module && casts_modules_;
         if (is_hidden || is_cast) open_.insert(field.name);

@@ -87,8 +87,8 @@ static std::string inclusion(const SourceFacts& source, size_t number,
 }
 
 static bool is_program(const SourceFacts& facts) {
-  return std::any_of(facts.defined.begin(), facts.defined.end(),
-                     [](const std::string& name) { return name.starts_with("main/"); });
+  return std::ranges::any_of(facts.defined,
+                             [](const std::string& name) { return name.starts_with("main/"); });
 }
 
 static bool runs_modules(const SourceFacts& facts) {
@@ -102,9 +102,9 @@ std::vector<Joined> sources_to_join(const std::vector<SourceFacts>& all, size_t 
   for (size_t i = 0; i < all.size(); ++i) {
     if (!all[i].parsed || is_cuda(all[i].file)) continue;
     std::set<size_t> sources = index.below(i);
-    const bool has_modules = is_program(all[i]) || runs_modules(all[i]) ||
-                             std::any_of(sources.begin(), sources.end(),
-                                         [&](size_t at) { return runs_modules(all[at]); });
+    const bool has_modules =
+        is_program(all[i]) || runs_modules(all[i]) ||
+        std::ranges::any_of(sources, [&](size_t at) { return runs_modules(all[at]); });
     if (!has_modules) continue;
     called.insert(sources.begin(), sources.end());
     below[i] = std::move(sources);

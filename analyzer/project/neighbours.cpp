@@ -129,7 +129,7 @@ std::vector<std::string> sources_that_tell_of(const UnseenFunctions& functions,
   const std::set<std::string> own = own_names(all, judged);
   const auto tells = [&](const std::string& text, const std::set<std::string>& names) {
     return may_cast_models(text) || !names_in(text, own).empty() ||
-           std::any_of(names.begin(), names.end(), [&](const std::string& name) {
+           std::ranges::any_of(names, [&](const std::string& name) {
              return functions.named.contains(name) || has_body(text, name);
            });
   };
@@ -156,7 +156,7 @@ std::vector<std::string> sources_that_tell_of(const UnseenFunctions& functions,
       found.push_back({names.size(), near(file), file.string()});
     return bytes <= kMaxBytes;
   });
-  std::sort(found.begin(), found.end(), [](const Found& a, const Found& b) {
+  std::ranges::sort(found, [](const Found& a, const Found& b) {
     return std::tie(b.names, b.nearness, a.file) < std::tie(a.names, a.nearness, b.file);
   });
   std::vector<std::string> neighbours;

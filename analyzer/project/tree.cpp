@@ -151,7 +151,7 @@ const std::set<std::string>& folders_of_others() {
 
 bool is_in_folder_of_others(const fs::path& file, const fs::path& root) {
   const fs::path below = file.lexically_relative(root).parent_path();
-  return std::any_of(below.begin(), below.end(), is_of_others);
+  return std::ranges::any_of(below, is_of_others);
 }
 
 void for_each_file(const fs::path& root, size_t most_entries,
@@ -196,9 +196,9 @@ std::vector<Include> includes_of(const fs::path& file) {
 void look_around(SourceFacts& facts) {
   if (facts.dispatches.empty() && facts.tables.empty()) return;
   const std::vector<Include> includes = includes_of(facts.file);
-  facts.is_of_gpu = is_cuda(facts.file) || std::any_of(includes.begin(), includes.end(), is_of_gpu);
-  if (std::any_of(facts.dispatches.begin(), facts.dispatches.end(), has_half_alone) ||
-      std::any_of(facts.tables.begin(), facts.tables.end(), lacks_bfloat16)) {
+  facts.is_of_gpu = is_cuda(facts.file) || std::ranges::any_of(includes, is_of_gpu);
+  if (std::ranges::any_of(facts.dispatches, has_half_alone) ||
+      std::ranges::any_of(facts.tables, lacks_bfloat16)) {
     const Named named = names_in_project(facts.file);
     facts.project_names_bfloat16 = named.bfloat16;
     facts.project_opens_autocast = named.autocast;

@@ -65,9 +65,8 @@ size_t Baseline::drop_known(std::vector<Finding>& findings) const {
 }
 
 size_t Baseline::gone_from(const std::vector<Finding>& findings) const {
-  const auto known = std::count_if(findings.begin(), findings.end(), [&](const Finding& finding) {
-    return ids_.contains(finding.id);
-  });
+  const auto known = std::ranges::count_if(
+      findings, [&](const Finding& finding) { return ids_.contains(finding.id); });
   return ids_.size() - static_cast<size_t>(known);
 }
 
@@ -79,7 +78,7 @@ std::string baseline_text(const std::vector<Finding>& findings, const std::strin
     lines.push_back(
         fmt::format("{} {} {}:{}\n", finding.id, finding.rule, shown.string(), line.line));
   }
-  std::sort(lines.begin(), lines.end());
+  std::ranges::sort(lines);
   std::string text = fmt::format("{}{}: findings that are accepted as they are; id, rule, place\n",
                                  kFirstLine, kVersion);
   for (const std::string& line : lines) text += line;

@@ -24,8 +24,7 @@ bool is_number(std::string_view part) {
 }
 
 bool folds(const std::string& name) {
-  return std::all_of(name.begin(), name.end(),
-                     [](unsigned char c) { return is_of_name(c) || c == '.'; });
+  return std::ranges::all_of(name, [](unsigned char c) { return is_of_name(c) || c == '.'; });
 }
 
 Parts split(std::string_view text, char separator) {
@@ -55,7 +54,7 @@ std::string alternatives(const std::set<std::string>& values) {
       words.push_back(value);
     }
   }
-  std::sort(numbers.begin(), numbers.end());
+  std::ranges::sort(numbers);
   for (size_t i = 0; i < numbers.size();) {
     size_t end = i + 1;
     while (end < numbers.size() && numbers[end] == numbers[end - 1] + 1) ++end;
@@ -146,13 +145,13 @@ std::vector<std::string> fold_names(const std::set<std::string>& names) {
     }
   }
   for (auto& [length, group] : by_length) {
-    const bool has_empty = std::any_of(group.begin(), group.end(), [](const Parts& name) {
-      return std::any_of(name.begin(), name.end(), [](const auto& part) { return part.empty(); });
+    const bool has_empty = std::ranges::any_of(group, [](const Parts& name) {
+      return std::ranges::any_of(name, [](const auto& part) { return part.empty(); });
     });
     for (size_t at = length; !has_empty && at-- > 1;) group = folded_at(group, at);
     for (const Parts& parts : group) out.push_back(reports::joined(parts, "."));
   }
-  std::sort(out.begin(), out.end());
+  std::ranges::sort(out);
   return out;
 }
 
@@ -183,10 +182,8 @@ std::vector<std::string> starred_names(const std::set<std::string>& names,
       continue;
     }
     const Parts parts = split(star, '.');
-    const auto there =
-        static_cast<size_t>(std::count_if(all.begin(), all.end(), [&](const std::string& name) {
-          return matches(split(name, '.'), parts);
-        }));
+    const auto there = static_cast<size_t>(std::ranges::count_if(
+        all, [&](const std::string& name) { return matches(split(name, '.'), parts); }));
     const size_t meant = unfold_name(folded).size();
     out.push_back(fmt::format("{} ({} modules)", there == meant ? star : folded, meant));
   }

@@ -183,16 +183,16 @@ std::vector<Doc> docs_of(const std::vector<Finding>& findings) {
   for (const analyzer::Check* check : analyzer::all_checks()) all.push_back(check->doc);
   for (const rules::Rule* rule : rules::all_rules()) all.push_back(rule->doc);
   std::erase_if(all, [&](const Doc& doc) {
-    return std::none_of(findings.begin(), findings.end(),
-                        [&](const Finding& finding) { return finding.rule == doc.id; });
+    return std::ranges::none_of(findings,
+                                [&](const Finding& finding) { return finding.rule == doc.id; });
   });
   return all;
 }
 
 bool any_at_least(const std::vector<Finding>& findings, const std::string& fail_on) {
   const std::optional<Severity> level = parse_severity(fail_on);
-  return level && std::any_of(findings.begin(), findings.end(),
-                              [&](const Finding& finding) { return finding.severity >= *level; });
+  return level && std::ranges::any_of(
+                      findings, [&](const Finding& finding) { return finding.severity >= *level; });
 }
 
 }  // namespace dtypecheck::judging

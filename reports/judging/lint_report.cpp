@@ -183,8 +183,8 @@ void describe_scan(reports::Report& report, const std::vector<analyzer::SourceFa
   }
   for (const auto& [header, count] : missing) {
     report.remarks.push_back(
-        fmt::format("{}: not found, included by {} file{}; what needs it is not seen", header,
-                    count, count == 1 ? "" : "s"));
+        fmt::format("{}: not found, included by {} file{}; code that needs it is not analysed",
+                    header, count, count == 1 ? "" : "s"));
   }
   scan.missing_headers.assign(missing_of_partly.begin(), missing_of_partly.end());
   scan.headers =

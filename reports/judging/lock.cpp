@@ -34,8 +34,8 @@ std::vector<LockedTensor> locked(const std::vector<Operand>& operands) {
   for (const Operand& operand : operands) {
     if (!counts(operand)) continue;
     const std::string_view name = ops::list_name(operand.name);
-    const auto known = std::find_if(lists.begin(), lists.end(),
-                                    [&](const auto& list) { return list.first == name; });
+    const auto known =
+        std::ranges::find_if(lists, [&](const auto& list) { return list.first == name; });
     if (known == lists.end()) {
       lists.emplace_back(name, operand.dtypes);
     } else {
@@ -71,7 +71,7 @@ bool is_locked(const Run& run, const OpCall& call) {
   if (call.autocast.is_wrapper || call.site.phase == Phase::kLoad) return false;
   const OpCall* parent = run.call(call.parent);
   return (parent == nullptr || parent->autocast.is_wrapper) &&
-         std::any_of(call.operands.begin(), call.operands.end(), counts);
+         std::ranges::any_of(call.operands, counts);
 }
 
 LockedOp locked(const OpCall& call) {
@@ -243,7 +243,7 @@ std::string to_text(const Lock& lock) {
       names.push_back(shown_place(folded, places.contains(folded)));
     ordered.emplace_back(std::move(names), &ops);
   }
-  std::sort(ordered.begin(), ordered.end());
+  std::ranges::sort(ordered);
   std::string text = fmt::format("{}{}\n", kFirstLine, kVersion);
   if (!lock.runtime.empty()) text += fmt::format("# {}\n", lock.runtime);
   for (const auto& [names, ops] : ordered) {

@@ -90,8 +90,8 @@ class ModuleChanges {
   }
 
   static std::optional<LockedOp> take_parameters(std::vector<LockedOp>& ops) {
-    const auto found = std::find_if(ops.begin(), ops.end(),
-                                    [](const LockedOp& op) { return op.phase == kParameters; });
+    const auto found =
+        std::ranges::find_if(ops, [](const LockedOp& op) { return op.phase == kParameters; });
     if (found == ops.end()) return std::nullopt;
     LockedOp op = *found;
     ops.erase(found);
@@ -127,7 +127,7 @@ class ModuleChanges {
   // The likest first.
   void pair_up_to(size_t most) {
     for (auto a = gone_.begin(); a != gone_.end();) {
-      const auto b = std::find_if(new_.begin(), new_.end(), [&](const LockedOp& op) {
+      const auto b = std::ranges::find_if(new_, [&](const LockedOp& op) {
         const auto differing = distance(*a, op);
         return differing && *differing <= most;
       });
@@ -176,17 +176,16 @@ std::set<std::string> without(const std::set<std::string>& a, const std::set<std
 
 // The dtype that torch.compile computes an op in; nullptr of one that it did not fuse.
 const std::string* fused_in(const LockedOp& op) {
-  const auto found =
-      std::find_if(op.operands.begin(), op.operands.end(),
-                   [](const LockedTensor& operand) { return operand.name == kComputed; });
+  const auto found = std::ranges::find_if(
+      op.operands, [](const LockedTensor& operand) { return operand.name == kComputed; });
   return found == op.operands.end() ? nullptr : &found->dtypes;
 }
 
 bool is_compiled(const LockedOp& op) { return fused_in(op) != nullptr || ops::is_compiled(op.op); }
 
 bool has_compiled(const Lock& lock) {
-  return std::any_of(lock.places.begin(), lock.places.end(), [](const auto& place) {
-    return std::any_of(place.second.begin(), place.second.end(), is_compiled);
+  return std::ranges::any_of(lock.places, [](const auto& place) {
+    return std::ranges::any_of(place.second, is_compiled);
   });
 }
 
@@ -234,8 +233,7 @@ bool is_eager(const LockedOp& op) {
 void keep_parameters(Lock& lock, const Lock& of) {
   for (auto& [place, ops] : lock.places) {
     const auto other = of.places.find(place);
-    const bool is_called = other != of.places.end() &&
-                           std::any_of(other->second.begin(), other->second.end(), is_eager);
+    const bool is_called = other != of.places.end() && std::ranges::any_of(other->second, is_eager);
     std::erase_if(ops, [&](const LockedOp& op) {
       return op.phase != kParameters && (!is_called || !is_eager(op));
     });
@@ -344,8 +342,8 @@ LockDiff diff_locks(Lock before, Lock after, const std::string& before_name,
   }
   for (const auto& [differences, places] : alike)
     diff.changes.push_back({starred_names(places, all), differences, places.size()});
-  std::sort(diff.changes.begin(), diff.changes.end(),
-            [](const LockChange& a, const LockChange& b) { return a.modules < b.modules; });
+  std::ranges::sort(diff.changes,
+                    [](const LockChange& a, const LockChange& b) { return a.modules < b.modules; });
   diff.only_before = starred_names(gone, all);
   diff.only_after = starred_names(come, all);
   diff.missing = gone.size();
@@ -406,8 +404,8 @@ void add_change(const LockChange& change, Folded& out) {
 
 // What most modules share first, so that what is left out is the least.
 std::vector<LockChange> in_order_of_size(std::vector<LockChange> changes) {
-  std::stable_sort(changes.begin(), changes.end(),
-                   [](const LockChange& a, const LockChange& b) { return a.count > b.count; });
+  std::ranges::stable_sort(
+      changes, [](const LockChange& a, const LockChange& b) { return a.count > b.count; });
   return changes;
 }
 

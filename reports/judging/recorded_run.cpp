@@ -31,7 +31,7 @@ static std::vector<std::string> files_in(const std::string& folder, const char* 
   for (const auto& entry : fs::directory_iterator(folder, error)) {
     if (entry.path().extension() == extension) files.push_back(entry.path().string());
   }
-  std::sort(files.begin(), files.end());
+  std::ranges::sort(files);
   return files;
 }
 
@@ -75,7 +75,7 @@ std::vector<std::string> untraced_notes(const std::string& folder) {
       if (text) notes.push_back(printable(fmt::format("process {}: {}", pid, *text)));
     }
   }
-  std::sort(notes.begin(), notes.end());
+  std::ranges::sort(notes);
   return notes;
 }
 

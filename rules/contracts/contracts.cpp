@@ -60,13 +60,13 @@ std::optional<Question> question_of(const OpCall& call) {
   auto arguments = arguments_of(call);
   if (!arguments || arguments->empty()) return std::nullopt;
   // With a dtype among the arguments, the result has that one, whatever was measured without.
-  if (std::any_of(call.scalars.begin(), call.scalars.end(),
-                  [](const ScalarArgument& scalar) { return scalar.dtype.has_value(); }))
+  if (std::ranges::any_of(call.scalars,
+                          [](const ScalarArgument& scalar) { return scalar.dtype.has_value(); }))
     return std::nullopt;
   Question question{.op = ops::without_alias(call.op), .arguments = std::move(*arguments)};
   if (!call.overload.empty()) question.op += "." + call.overload;
-  question.wants_grad = std::any_of(call.operands.begin(), call.operands.end(),
-                                    [](const Operand& operand) { return operand.requires_grad; });
+  question.wants_grad = std::ranges::any_of(
+      call.operands, [](const Operand& operand) { return operand.requires_grad; });
   return question;
 }
 
@@ -136,7 +136,7 @@ std::vector<AskedOp> candidates_of(const Table& table, size_t column, const Ques
     if (one && (one->is_alike || one->is_uniform())) found.push_back(*one);
   }
   const auto keep = [&](auto is_better) {
-    if (std::any_of(found.begin(), found.end(), is_better))
+    if (std::ranges::any_of(found, is_better))
       std::erase_if(found, [&](const AskedOp& one) { return !is_better(one); });
   };
   keep([](const AskedOp& one) { return one.is_whole; });

@@ -246,8 +246,8 @@ Dtype dtype_of(char letter) {
 }
 
 char operand_letter(Dtype dtype) {
-  const auto letter = std::find_if(kLetters.begin(), kLetters.end(),
-                                   [&](char one) { return dtype_of(one) == dtype; });
+  const auto letter =
+      std::ranges::find_if(kLetters, [&](char one) { return dtype_of(one) == dtype; });
   return letter == kLetters.end() ? '\0' : *letter;
 }
 

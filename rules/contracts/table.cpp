@@ -214,7 +214,7 @@ class TableReader {
   }
 
   void index() {
-    std::sort(table_->ops.begin(), table_->ops.end(), [](const Op& a, const Op& b) {
+    std::ranges::sort(table_->ops, [](const Op& a, const Op& b) {
       return std::tie(a.name, a.operands, a.fixed) < std::tie(b.name, b.operands, b.fixed);
     });
     for (size_t i = 0; i < table_->ops.size(); ++i) {
@@ -243,8 +243,8 @@ std::string fixed_letters(const Op& op) {
 }
 
 const std::string& Message::type_in(size_t column) const {
-  const auto other = std::find_if(others.begin(), others.end(),
-                                  [&](const auto& one) { return (one.second >> column & 1) != 0; });
+  const auto other = std::ranges::find_if(
+      others, [&](const auto& one) { return (one.second >> column & 1) != 0; });
   return other == others.end() ? type : other->first;
 }
 
@@ -257,7 +257,7 @@ std::vector<const Op*> Table::ops_named(std::string_view name) const {
 }
 
 const Row* Table::row(const Op& op, std::string_view mode, size_t column) const {
-  const auto found = std::find_if(op.rows.begin(), op.rows.end(), [&](const Row& row) {
+  const auto found = std::ranges::find_if(op.rows, [&](const Row& row) {
     return row.mode == mode && (row.columns >> column & 1) != 0;
   });
   return found == op.rows.end() ? nullptr : &*found;

@@ -180,8 +180,7 @@ std::optional<Cure> CureProposer::keep_dtype(const OpCall& call, const Operand& 
 SourceLine CureProposer::line_asking(const OpCall& maker, Dtype dtype) const {
   SourceLine where = maker.site.line;
   for (const AskingFrame& frame : frames_asking(index_.run().process_of(maker), maker, dtype)) {
-    const std::string text =
-        options_.line_text ? options_.line_text(frame.line.file, frame.line.line) : "";
+    const std::string text = options_.line_text(frame.line.file, frame.line.line);
     if (text.find("dtype=") == text.npos || is_installed(frame.line)) break;
     where = frame.line;
   }

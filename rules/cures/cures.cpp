@@ -71,7 +71,7 @@ Cure cure_of(CureKind kind, const OpCall& call, std::string operand, Dtype dtype
 }
 
 std::string CureProposer::line_of(const OpCall& call) const {
-  return options_.line_text ? options_.line_text(call.site.line.file, call.site.line.line) : "";
+  return options_.line_text(call.site.line.file, call.site.line.line);
 }
 
 bool CureProposer::is_named(const OpCall& call) const {

@@ -12,14 +12,12 @@
 #include "platform/text.h"
 #include "rules/engine/formatting.h"
 #include "rules/engine/frameworks.h"
+#include "rules/engine/source_text.h"
 
 namespace dtypecheck::rules {
 namespace {
 
 constexpr int kMostLines = 5000;  // of a file that is searched for where a value was written
-constexpr int kMostOfCall = 12;   // lines of one call
-constexpr int kMostAround = 5;    // lines above a cast: what is kept of them (trace/sources.h)
-
 constexpr std::string_view kDocstring = "\"\"\"";
 
 size_t places_of(std::string_view text, std::string_view piece) {
@@ -27,100 +25,6 @@ size_t places_of(std::string_view text, std::string_view piece) {
   for (size_t at = text.find(piece); at != text.npos; at = text.find(piece, at + piece.size()))
     ++count;
   return count;
-}
-
-// A line of Python without what a '#' outside of quotes begins.
-std::string_view without_comment(std::string_view line) {
-  char quote = 0;
-  for (size_t i = 0; i < line.size(); ++i) {
-    if (line[i] == '\\') {
-      ++i;
-    } else if (quote != 0) {
-      if (line[i] == quote) quote = 0;
-    } else if (line[i] == '"' || line[i] == '\'') {
-      quote = line[i];
-    } else if (line[i] == '#') {
-      return trimmed(line.substr(0, i));
-    }
-  }
-  return trimmed(line);
-}
-
-int depth_of(char c) { return (c == '(' || c == '[') - (c == ')' || c == ']'); }
-
-// The bracket that opens what this one closes, or the other way; npos where the text has none.
-size_t other_bracket(std::string_view text, size_t bracket) {
-  const size_t step = depth_of(text[bracket]);
-  int depth = 0;
-  for (size_t i = bracket; i < text.size(); i += step) {
-    depth += depth_of(text[i]);
-    if (depth == 0) return i;
-  }
-  return text.npos;
-}
-
-// Where "a.b(c).d" begins, which ends before `end`.
-size_t begin_of_chain(std::string_view text, size_t end) {
-  while (end > 0) {
-    const char last = text[end - 1];
-    if (depth_of(last) < 0) {
-      const size_t opening = other_bracket(text, end - 1);
-      if (opening == text.npos) return end;
-      end = opening;
-    } else if (is_of_name(last) || last == '.') {
-      --end;
-    } else {
-      return end;
-    }
-  }
-  return end;
-}
-
-// The argument that has this place of the text, of the call that opens and ends there.
-std::string_view argument_around(std::string_view text, size_t opening, size_t end, size_t place) {
-  size_t begin = opening + 1;
-  int depth = 0;
-  for (size_t i = begin; i < end; ++i) {
-    depth += depth_of(text[i]);
-    const bool ends = depth < 0 || (depth == 0 && text[i] == ',');
-    if (ends && i >= place) return text.substr(begin, i - begin);
-    if (ends) begin = text.find_first_not_of(' ', i + 1);
-  }
-  return "";
-}
-
-// The call in the text that has this place of it in its name or among its arguments: "m.half()",
-// "net().to(device, torch.bfloat16)", and of a long one its name and that argument:
-// "torch.nn.Embedding(…, dtype=torch.bfloat16)", or of a chain what follows its last dot.
-std::string call_around(std::string_view text, size_t place) {
-  constexpr size_t kMostShown = 72;
-  size_t opening = text.npos;
-  int depth = 0;
-  for (size_t i = place; i-- > 0 && depth <= 0;) {
-    depth += depth_of(text[i]);
-    if (depth > 0) opening = i;
-  }
-  const size_t own = text.find('(', place);  // ".half()"
-  if (text[place] == '.' && own != text.npos) opening = own;
-  if (opening == text.npos || text[opening] == '[') return std::string(text.substr(0, kMostShown));
-  const size_t closing = other_bracket(text, opening);
-  const size_t end = closing == text.npos ? text.size() : closing + 1;
-  const size_t begin = begin_of_chain(text, opening);
-  const std::string_view whole = text.substr(begin, end - begin);
-  if (whole.size() <= kMostShown) return std::string(whole);
-  const size_t dot = text.rfind('.', opening);
-  const bool is_chain = text.substr(begin, opening - begin).find_first_of("([") != text.npos;
-  const size_t name = dot == text.npos || dot < begin || !is_chain ? begin : dot;
-  const std::string_view call = text.substr(name, end - name);
-  if (call.size() <= kMostShown) return std::string(call);
-  const std::string_view called = text.substr(name, opening - name);
-  const std::string_view argument =
-      place > opening ? argument_around(text, opening, end, place) : std::string_view();
-  const bool is_shown = !argument.empty() && called.size() + argument.size() <= kMostShown;
-  if (!is_shown) return fmt::format("{}(…)", called);
-  const bool is_first = argument.data() == text.data() + opening + 1;
-  return is_first ? fmt::format("{}({}, …)", called, argument)
-                  : fmt::format("{}(…, {})", called, argument);
 }
 
 // The option bf16 and full_bf16 ask for BFloat16, fp16 and use_half for Half.
@@ -175,10 +79,6 @@ class Asker {
     if (!frames_.empty()) here_ = frameworks_of(run_, lines);
   }
 
-  std::string line_at(const std::string& file, int number) const {
-    return options_.line_text ? options_.line_text(file, number) : "";
-  }
-
   // The place among those that are here of the framework that knows the setting, and what to ask
   // for; behind their end where none does.
   std::pair<size_t, std::string> setting_of(std::string_view name, std::string_view value,
@@ -220,8 +120,8 @@ class Asker {
       for (const auto& [name, value] : frame.said)
         if (HeldValue one{name, value, &frame}; counts(one)) all.push_back(one);
     for (HeldValue& one : all) one.rank = rank(one);
-    std::stable_sort(all.begin(), all.end(),
-                     [](const HeldValue& a, const HeldValue& b) { return a.rank < b.rank; });
+    std::ranges::stable_sort(
+        all, [](const HeldValue& a, const HeldValue& b) { return a.rank < b.rank; });
     return all;
   }
 
@@ -267,9 +167,8 @@ class Asker {
       const std::string option(next_piece(value, '='));
       const bool is_models = option.starts_with(model_ + ".") && precision_in(value) == dtype_ &&
                              lowered(option).find("dtype") != std::string::npos;
-      const bool is_held = std::any_of(all.begin(), all.end(), [&](const HeldValue& one) {
-        return lowered(one.value) == lowered(value);
-      });
+      const bool is_held = std::ranges::any_of(
+          all, [&](const HeldValue& one) { return lowered(one.value) == lowered(value); });
       if (is_models && is_held)
         return Asked{words_[i],
                      command_name(),
@@ -295,7 +194,7 @@ class Asker {
     const std::string_view name = last_name(one.name);
     bool in_docstring = false;
     for (int number = 1; number < kMostLines; ++number) {
-      const std::string line = line_at(file, number);
+      const std::string line = options_.line_text(file, number);
       const bool is_prose = in_docstring || trimmed(line).starts_with(kDocstring);
       if (places_of(line, kDocstring) % 2 != 0) in_docstring = !in_docstring;
       if (line.empty() || is_prose || !says(line, name, one.value)) continue;
@@ -325,20 +224,6 @@ class Asker {
     return std::nullopt;
   }
 
-  // The text of the call that stands there, as far as it is kept.
-  std::string call_at(const SourceLine& line) const {
-    std::string text(without_comment(line_at(line.file, line.line)));
-    const auto open = [&] {
-      return std::count(text.begin(), text.end(), '(') > std::count(text.begin(), text.end(), ')');
-    };
-    for (int i = 1; i < kMostOfCall && open(); ++i) {
-      const std::string next = line_at(line.file, line.line + i);
-      if (next.empty()) break;
-      text += (text.ends_with('(') ? "" : " ") + std::string(without_comment(next));
-    }
-    return std::string(trimmed(text));
-  }
-
   // Where the text says the dtype; npos where it does not.
   size_t spelled_at(std::string_view text) const {
     constexpr std::string_view kOfHalf[] = {".half()", "torch.half", "\"fp16\""};
@@ -357,7 +242,7 @@ class Asker {
   std::optional<Asked> in_words() const {
     for (const AskingFrame& frame : frames_) {
       if (is_installed(frame.line)) continue;
-      const std::string text = call_at(frame.line);
+      const std::string text = call_at(options_.line_text, frame.line);
       if (!spells(text)) continue;
       return Asked{call_around(text, spelled_at(text)), place(Site{.line = frame.line}), "",
                    frame.line};
@@ -366,7 +251,7 @@ class Asker {
   }
 
   bool is_below_question(const SourceLine& line, const HeldValue& one) const {
-    return !places_of_word(question_above(options_, line), last_name(one.name)).empty();
+    return !places_of_word(question_above(options_.line_text, line), last_name(one.name)).empty();
   }
 
   std::optional<Asked> in_default_of_framework() const {
@@ -376,7 +261,8 @@ class Asker {
         for (const FrameworkDefault& one : framework.defaults) {
           if (!frame.line.function.ends_with(one.function)) continue;
           const AskingFrame* caller = users_line();
-          if (caller == nullptr || call_at(caller->line).find(one.name) != std::string::npos)
+          if (caller == nullptr ||
+              call_at(options_.line_text, caller->line).find(one.name) != std::string::npos)
             continue;
           return Asked{
               .what = fmt::format("{}() without {}=, which {}", one.function, one.name, one.what),
@@ -436,12 +322,10 @@ class Asker {
   std::optional<Asked> default_in_source() const {
     std::optional<Asked> found;
     for (const std::string& file : own_files(all_asking_frames(process_))) {
-      for (int number = 1; number < kMostLines; ++number) {
-        const std::string line = line_at(file, number);
-        if (line.find("set_default_dtype(") == line.npos || !spells(line)) continue;
+      for (const auto& [line, text] : lines_with(options_.line_text, file, "set_default_dtype(")) {
+        if (!spells(text)) continue;
         if (found) return std::nullopt;  // which of them it was is not known
-        SourceLine at{.file = file, .line = number};
-        found = Asked{std::string(trimmed(line)), place(Site{.line = at}), "", at};
+        found = Asked{std::string(trimmed(text)), place(Site{.line = line}), "", line};
       }
     }
     return found;
@@ -470,21 +354,6 @@ std::optional<Asked> who_asked(const RunIndex& index, const JudgeOptions& option
     if (auto found = asker.of_default()) return found;
   }
   return asker.of_maker(*provenance.maker);
-}
-
-std::string question_above(const JudgeOptions& options, const SourceLine& line) {
-  const auto line_at = [&](int number) {
-    return options.line_text ? options.line_text(line.file, number) : "";
-  };
-  const auto indent = [](std::string_view text) { return text.find_first_not_of(" \t"); };
-  const size_t own = indent(line_at(line.line));
-  for (int i = 1; i <= kMostAround && own != std::string::npos; ++i) {
-    const std::string text = line_at(line.line - i);
-    const std::string_view plain = trimmed(text);
-    const bool asks = plain.starts_with("if ") || plain.starts_with("elif ");
-    if (asks && indent(text) < own) return std::string(plain);
-  }
-  return "";
 }
 
 std::string asked_text(const Asked& asked) {

@@ -25,9 +25,6 @@ struct Asked {
 std::optional<Asked> who_asked(const RunIndex& index, const JudgeOptions& options,
                                const OpCall& reader, const Operand& operand);
 
-// The condition that the line stands below, "if args.fp16:"; "" where none is kept near it.
-std::string question_above(const JudgeOptions& options, const SourceLine& line);
-
 std::string asked_text(const Asked& asked);  // "--precision 16-true (train.py's command line)"
 
 }  // namespace dtypecheck::rules

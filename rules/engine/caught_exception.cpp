@@ -19,7 +19,7 @@ bool says(const std::string& uncaught, const OpCall& call) {
 
 // A worker hands its exception to the process that made it, and ends as if nothing had been.
 bool parent_failed(const Run& run, const Process& process) {
-  return std::any_of(run.processes.begin(), run.processes.end(), [&](const Process& other) {
+  return std::ranges::any_of(run.processes, [&](const Process& other) {
     return other.pid == process.parent_pid && other.host == process.host && other.ended_badly();
   });
 }
@@ -43,7 +43,7 @@ bool was_caught(const Run& run, const OpCall& call) {
   if (uncaught.empty()) return status == "0" && !parent_failed(run, process);
   if (says(uncaught, call)) return false;
   // What ended the program is another refusal. An exception that wraps this one would say neither.
-  return std::any_of(run.calls.begin(), run.calls.end(), [&](const OpCall& other) {
+  return std::ranges::any_of(run.calls, [&](const OpCall& other) {
     return other.process == call.process && other.outcome == Outcome::kThrew &&
            says(uncaught, other);
   });

@@ -72,7 +72,7 @@ void say_forwards(std::vector<Finding>& findings, const Run& run) {
     return finding.site.phase == Phase::kBackward &&
            finding.site.line.function.ends_with(".backward");
   };
-  if (std::none_of(findings.begin(), findings.end(), is_own_backward)) return;
+  if (std::ranges::none_of(findings, is_own_backward)) return;
   for (const OpCall& call : run.calls) {
     if (call.site.line.function.ends_with(".forward"))
       forwards.try_emplace(key(call.process, call.site.line, ".forward"), &call);
@@ -137,7 +137,7 @@ class TreeOrder {
   std::vector<Finding> ordered() {
     std::vector<size_t> order(findings_.size());
     std::iota(order.begin(), order.end(), 0);
-    std::sort(order.begin(), order.end(), [&](size_t a, size_t b) { return key(a) < key(b); });
+    std::ranges::sort(order, [&](size_t a, size_t b) { return key(a) < key(b); });
     std::vector<std::vector<size_t>> consequences(findings_.size());
     for (const size_t i : order) {
       if (trees_[i].cause != kNone) consequences[trees_[i].cause].push_back(i);
@@ -308,7 +308,7 @@ void Findings::say_provenance(Finding& finding) const {
 
 bool Findings::is_reported(const OpCall& call, const Rule* but) const {
   const auto& rules = all_rules();
-  return std::any_of(rules.begin(), rules.end(), [&](const Rule* rule) {
+  return std::ranges::any_of(rules, [&](const Rule* rule) {
     return rule != but && about_.contains(about_call(rule, call.id));
   });
 }

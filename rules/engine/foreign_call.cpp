@@ -16,7 +16,7 @@ static bool is_raised_below(const OpCall& call) {
 
 ForeignCall foreign_call(const LineText& line_text, const OpCall& call) {
   const SourceLine& line = call.site.line;
-  if (!is_raised_below(call) || is_in_cpp(call) || !line_text) return {};
+  if (!is_raised_below(call) || is_in_cpp(call)) return {};
   const std::string text = line_text(line.file, line.line);
   const std::string_view statement = trimmed(text);
   // "raise TypeError(…)" and "assert is_float(x)" are the program's own refusal.

@@ -59,8 +59,8 @@ Framework framework_in(const DataBlock& block) {
 }  // namespace
 
 static bool has_part(const std::vector<std::string>& parts, std::string_view path) {
-  return std::any_of(parts.begin(), parts.end(),
-                     [&](const std::string& part) { return path.find(part) != path.npos; });
+  return std::ranges::any_of(parts,
+                             [&](const std::string& part) { return path.find(part) != path.npos; });
 }
 
 bool Framework::has_file(std::string_view path) const { return has_part(files, path); }
@@ -77,8 +77,8 @@ std::vector<const Framework*> frameworks_of(const Run& run, const std::vector<So
     const auto is_its = [&](const SourceLine& line) {
       return framework.has_file(line.file) || has_part(framework.run, line.file);
     };
-    if (std::any_of(lines.begin(), lines.end(), is_its) ||
-        std::any_of(run.calls.begin(), run.calls.end(), [&](const OpCall& call) {
+    if (std::ranges::any_of(lines, is_its) ||
+        std::ranges::any_of(run.calls, [&](const OpCall& call) {
           return is_its(call.site.inner) || is_its(call.site.line);
         }))
       here.push_back(&framework);

@@ -24,7 +24,7 @@ static const OpCall* lost_beside(const RunIndex& index, const OpCall& backward,
     const auto is_beside = [&](const OpCall* one) {
       return one->site.line.known() && one->site.line == call.site.line && one->id > call.id;
     };
-    if (std::any_of(reached.begin(), reached.end(), is_beside)) return &call;
+    if (std::ranges::any_of(reached, is_beside)) return &call;
   }
   return nullptr;
 }
@@ -46,9 +46,9 @@ const OpCall* origin_of_lost_loss(const RunIndex& index, const OpCall& backward)
 
 const OpCall* loss_lost_by(const RunIndex& index, const OpCall& origin) {
   for (const OpCall& call : index.judged_calls()) {
-    const bool is_of_loss = call.process == origin.process &&
-                            std::any_of(call.non_finite.begin(), call.non_finite.end(),
-                                        [](const NonFinite& found) { return found.is_loss; });
+    const bool is_of_loss =
+        call.process == origin.process &&
+        std::ranges::any_of(call.non_finite, [](const NonFinite& found) { return found.is_loss; });
     if (is_of_loss && origin_of_lost_loss(index, call) == &origin) return &call;
   }
   return nullptr;
@@ -63,7 +63,7 @@ const ScalarArgument* number_beyond(const OpCall& call) {
     return scalar.name.ends_with("value") && std::isfinite(scalar.value) &&
            scalar.value > range->largest * (1 + 0x1p-11);  // which is no mask's
   };
-  const auto found = std::find_if(call.scalars.begin(), call.scalars.end(), is_beyond);
+  const auto found = std::ranges::find_if(call.scalars, is_beyond);
   return found == call.scalars.end() ? nullptr : &*found;
 }
 
@@ -81,7 +81,7 @@ bool is_scaled_loss(const OpCall& made) {
 
 bool scales_losses(const RunIndex& index, uint32_t process) {
   const auto calls = index.judged_calls();
-  return std::any_of(calls.begin(), calls.end(), [&](const OpCall& call) {
+  return std::ranges::any_of(calls, [&](const OpCall& call) {
     if (call.process != process) return false;
     if (index.has(call, ops::kScalesGradients)) return true;
     if (call.op != "aten::ones_like" || call.operands.empty()) return false;
@@ -93,7 +93,7 @@ bool scales_losses(const RunIndex& index, uint32_t process) {
 }
 
 bool is_of_nothing(const OpCall& call) {
-  return std::any_of(call.operands.begin(), call.operands.end(), [](const Operand& operand) {
+  return std::ranges::any_of(call.operands, [](const Operand& operand) {
     return std::find(operand.shape.begin(), operand.shape.end(), 0) != operand.shape.end();
   });
 }

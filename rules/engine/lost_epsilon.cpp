@@ -25,7 +25,7 @@ const OpCall* epsilon_lost(const RunIndex& index, const OpCall& call, const Find
 
 const OpCall* bound_lost(const RunIndex& index, const OpCall& call) {
   const auto makers = index.with_makers(call);
-  const auto found = std::find_if(makers.begin(), makers.end(), [&](const OpCall* made) {
+  const auto found = std::ranges::find_if(makers, [&](const OpCall* made) {
     return made != &call && is_users_own(made->site) && lost_bound(*made) != nullptr;
   });
   return found == makers.end() ? nullptr : *found;

@@ -11,10 +11,6 @@ namespace {
 
 constexpr int kLinesBehind = 15;
 
-std::string line_at(const JudgeOptions& options, const OpCall& call, int line) {
-  return options.line_text ? options.line_text(call.site.line.file, line) : "";
-}
-
 // A function that makes numbers which nobody reads as such.
 bool is_of_hash(const std::string& function) {
   static const std::regex kWords("hash|seed|rng|crc|checksum|cipher|crypt|lcg|xorshift|murmur|fnv",
@@ -35,7 +31,7 @@ std::string statement_of(const JudgeOptions& options, const OpCall& call) {
   const SourceLine& at = call.site.line;
   std::string text;
   for (int line = at.line; line <= std::clamp(at.extent.end_line, at.line, at.line + 8); ++line)
-    text += line_at(options, call, line) + "\n";
+    text += options.line_text(at.file, line) + "\n";
   return text;
 }
 
@@ -46,7 +42,7 @@ size_t indent_of(const std::string& line) {
 // What the statement binds is mapped back by a later one of its block: by its bits, as numbers with
 // a sign, by a running sum, or where a mask says that it wrapped.
 bool is_mapped_back(const JudgeOptions& options, const OpCall& call) {
-  const std::string first = line_at(options, call, call.site.line.line);
+  const std::string first = options.line_text(call.site.line.file, call.site.line.line);
   static const std::regex kBinds(R"(^\s*([A-Za-z_]\w*)\s*[-+*]?=(?!=))");
   std::smatch bound;
   if (!std::regex_search(first, bound, kBinds)) return false;
@@ -55,7 +51,7 @@ bool is_mapped_back(const JudgeOptions& options, const OpCall& call) {
                           R"(\[[^\]]*(mask|[<>])[^\]]*\]\s*=)" + "|" +
                           R"((cumsum|where|minimum)\(.*)" + name);
   for (int line = call.site.line.line + 1; line <= call.site.line.line + kLinesBehind; ++line) {
-    const std::string text = line_at(options, call, line);
+    const std::string text = options.line_text(call.site.line.file, line);
     if (indent_of(text) == text.size()) continue;
     if (indent_of(text) < indent_of(first)) return false;
     if (std::regex_search(text, mapped)) return true;
@@ -72,11 +68,10 @@ bool is_undone(const RunIndex& index, const OpCall& call) {
   };
   const std::span<const OpCallId> consumers = index.consumers(call);
   if (is_of(call.id, "subtract"))
-    return std::any_of(consumers.begin(), consumers.end(),
-                       [&](OpCallId one) { return is_of(one, "add"); });
-  return is_of(call.id, "add") &&
-         std::any_of(call.operands.begin(), call.operands.end(),
-                     [&](const Operand& its) { return is_of(its.origin, "subtract"); });
+    return std::ranges::any_of(consumers, [&](OpCallId one) { return is_of(one, "add"); });
+  return is_of(call.id, "add") && std::ranges::any_of(call.operands, [&](const Operand& its) {
+           return is_of(its.origin, "subtract");
+         });
 }
 
 // np.diff() and its like are the user's own arithmetic.

@@ -59,8 +59,7 @@ bool writes_in_place(const OpCall& call) {
     const bool is_list = is_foreach && list_name(operand.name) == "self";
     return operand.is_written && (operand.name == "self" || (is_list && !is_trained_leaf(operand)));
   };
-  return ops::parse_op_name(call.op).in_place &&
-         std::any_of(call.operands.begin(), call.operands.end(), is_it);
+  return ops::parse_op_name(call.op).in_place && std::ranges::any_of(call.operands, is_it);
 }
 
 // "F.linear(h, hyper(cond))": what takes a weight's place and was computed, from parameters or not.
@@ -119,8 +118,8 @@ Sides sides_of(const RunIndex& index, const OpCall& call, bool with_scalars) {
 }
 
 bool disagree(const Sides& sides) {
-  return std::any_of(sides.begin(), sides.end(),
-                     [&](const Side& side) { return side.dtype != sides.front().dtype; });
+  return std::ranges::any_of(sides,
+                             [&](const Side& side) { return side.dtype != sides.front().dtype; });
 }
 
 // A norm's statistics may be Float beside Half data: they have a say only where nothing else does.
@@ -141,7 +140,7 @@ std::map<Dtype, size_t> votes(const Sides& sides) {
 }
 
 const Side* first_of(const Sides& sides, const auto& accept) {
-  const auto side = std::find_if(sides.begin(), sides.end(), accept);
+  const auto side = std::ranges::find_if(sides, accept);
   return side == sides.end() ? nullptr : &*side;
 }
 
@@ -162,8 +161,8 @@ bool may_have_sibling_in(const RunIndex& index, const Side& parameter, Dtype dty
   const bool is_lone = std::count(parameter.parameter.begin(), parameter.parameter.end(), '.') == 1;
   if (!is_lone || maker == nullptr || !maker->site.line.function.ends_with(".__init__"))
     return true;
-  return std::any_of(run.calls.begin(), run.calls.end(), [&](const OpCall& call) {
-    return std::any_of(call.operands.begin(), call.operands.end(), [&](const Operand& other) {
+  return std::ranges::any_of(run.calls, [&](const OpCall& call) {
+    return std::ranges::any_of(call.operands, [&](const Operand& other) {
       if (!is_parameter(other) || other.dtypes != DtypeSet(dtype)) return false;
       const OpCall* its = index.maker_behind(other, ops::kCast);
       return its != nullptr && its->site.line.function == maker->site.line.function;
@@ -207,9 +206,9 @@ bool is_table_in_double(const RunIndex& index, const OpCall& call, const Side& p
   const Operand& table = behind == nullptr ? *parameter.operand : *behind;
   if (table.requires_grad || cast_beside(index, parameter) > 1) return false;
   const std::vector<OpCall>& calls = index.run().calls;
-  return std::none_of(calls.begin(), calls.end(), [&](const OpCall& other) {
+  return std::ranges::none_of(calls, [&](const OpCall& other) {
     return other.process == call.process &&
-           std::any_of(other.operands.begin(), other.operands.end(), [](const Operand& o) {
+           std::ranges::any_of(other.operands, [](const Operand& o) {
              return is_trained_leaf(o) && o.dtypes == DtypeSet(Dtype::kDouble);
            });
   });
@@ -238,8 +237,8 @@ bool is_parameter_odd(const RunIndex& index, const OpCall& call, const Sides& si
   if (is_born_apart(index, parameter, input.dtype)) return true;
   if (is_lone_double(index, call, parameter, input.dtype)) return true;
   if (input.dtype == Dtype::kFloat && is_table_in_double(index, call, parameter)) return true;
-  const auto parameters = std::count_if(sides.begin(), sides.end(),
-                                        [](const Side& side) { return side.is_parameter(); });
+  const auto parameters =
+      std::ranges::count_if(sides, [](const Side& side) { return side.is_parameter(); });
   return parameters == 1 && is_models_own_dtype(parameter, source) &&
          !is_lone_parameter(index, *source.parameter, call.process, parameter.dtype);
 }
@@ -268,15 +267,13 @@ std::optional<Mix> input_against_parameters(const RunIndex& index, const OpCall&
   if (parameter == nullptr)
     parameter = first_of(sides, [](const Side& s) { return s.is_parameter(); });
   if (parameter == nullptr) return std::nullopt;
-  const bool agree = std::all_of(sides.begin(), sides.end(), [&](const Side& s) {
-    return !s.is_parameter() || s.dtype == parameter->dtype;
-  });
+  const bool agree = std::ranges::all_of(
+      sides, [&](const Side& s) { return !s.is_parameter() || s.dtype == parameter->dtype; });
   const Side* input = first_of(
       sides, [&](const Side& s) { return !s.is_parameter() && s.dtype != parameter->dtype; });
   if (!agree || input == nullptr) return std::nullopt;
   // What has no more than a bias has one beside data: the fewest are odd.
-  const auto inputs =
-      std::count_if(sides.begin(), sides.end(), [](const Side& s) { return !s.is_parameter(); });
+  const auto inputs = std::ranges::count_if(sides, [](const Side& s) { return !s.is_parameter(); });
   if (parameter->role == Role::kBias && parameter->parameter.empty() && inputs > 1)
     return std::nullopt;
   if (is_parameter_odd(index, call, sides, *parameter, *input)) return Mix{*parameter, *input};
@@ -324,7 +321,7 @@ const Side* changed_since(const RunIndex& index, const OpCall& call, const Sides
   const auto is_of_any = [](const Side& side) {
     return side.is_parameter() && side.parameter.empty();
   };
-  if (std::any_of(sides.begin(), sides.end(), is_of_any)) return nullptr;
+  if (std::ranges::any_of(sides, is_of_any)) return nullptr;
   const Side* changed = nullptr;
   for (const Side& side : sides) {
     const Operand* then = before->operand(side.operand->name);
@@ -398,9 +395,8 @@ std::optional<Mix> promoted_against_rest(const RunIndex& index, const OpCall& ca
   const Side* raised = first_of(sides, is_promoted);
   if (raised == nullptr) return std::nullopt;
   const Side* rest = first_of(sides, [&](const Side& s) { return s.dtype != raised->dtype; });
-  const bool is_clear = std::all_of(sides.begin(), sides.end(), [&](const Side& side) {
-    return is_promoted(side) == (side.dtype == raised->dtype);
-  });
+  const bool is_clear = std::ranges::all_of(
+      sides, [&](const Side& side) { return is_promoted(side) == (side.dtype == raised->dtype); });
   return is_clear ? std::optional(Mix{*raised, *rest}) : std::nullopt;
 }
 
@@ -423,7 +419,7 @@ std::optional<Mix> against_model(const RunIndex& index, const OpCall& call, cons
     return !side.parameter.empty() || (side.is_parameter() && !side.is_computed);
   };
   const bool is_plain = call.site.phase == Phase::kForward && !index.has(call, ops::kLoss) &&
-                        std::none_of(sides.begin(), sides.end(), is_known);
+                        std::ranges::none_of(sides, is_known);
   const auto dtype = is_plain ? dtype_around(index, call) : std::nullopt;
   if (!dtype) return std::nullopt;
   const Side* own = first_of(sides, [&](const Side& side) { return side.dtype == *dtype; });
@@ -458,10 +454,9 @@ bool is_about_linear(const OpCall& call, const std::string& message) {
   for (const Dtype dtype : {Dtype::kHalf, Dtype::kBFloat16, Dtype::kFloat, Dtype::kDouble}) {
     if (names_dtype(message, dtype)) return false;
   }
-  const bool are_its_own =
-      std::all_of(call.operands.begin(), call.operands.end(), [](const Operand& operand) {
-        return operand.name == "input" || operand.name == "weight" || operand.name == "bias";
-      });
+  const bool are_its_own = std::ranges::all_of(call.operands, [](const Operand& operand) {
+    return operand.name == "input" || operand.name == "weight" || operand.name == "bias";
+  });
   return are_its_own && call.operand("input") != nullptr && call.operand("weight") != nullptr;
 }
 
@@ -475,8 +470,8 @@ bool assigns_gradient(const OpCall& call) {
 
 std::optional<Mix> assigned_gradient(const OpCall& call) {
   const auto find = [&](auto is_it) -> const Operand* {
-    const auto found = std::find_if(call.operands.begin(), call.operands.end(),
-                                    [&](const auto& o) { return o.dtypes.single() && is_it(o); });
+    const auto found = std::ranges::find_if(
+        call.operands, [&](const auto& o) { return o.dtypes.single() && is_it(o); });
     return found == call.operands.end() ? nullptr : &*found;
   };
   const Operand* gradient = find([](const Operand& o) { return o.name.ends_with(".grad"); });

@@ -15,8 +15,8 @@ const std::vector<const Rule*>& all_rules() {
 
 const Rule* find_rule(std::string_view id) {
   const auto& rules = all_rules();
-  const auto rule = std::find_if(rules.begin(), rules.end(),
-                                 [&](const Rule* candidate) { return candidate->doc.id == id; });
+  const auto rule =
+      std::ranges::find_if(rules, [&](const Rule* candidate) { return candidate->doc.id == id; });
   return rule == rules.end() ? nullptr : *rule;
 }
 

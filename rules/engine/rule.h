@@ -31,8 +31,8 @@ struct TargetAnswers;  // target.h
 struct JudgeOptions {
   const contracts::Contracts* contracts = &contracts::Contracts::shipped();
   const TargetAnswers* target = nullptr;  // what the contracts of --target say to the run's calls
-  // As the run was recorded. None: cures are in words, without the names that a line has.
-  LineText line_text = nullptr;
+  // As the run was recorded. Where it knows no line, cures are in words, without the line's names.
+  LineText line_text = [](const std::string&, int) { return std::string(); };
   bool is_source = false;  // the calls were read in source: only rules that judge source are asked
 };
 

@@ -31,7 +31,7 @@ static bool op_promotes(const contracts::Contracts& contracts, const OpCall& cal
 static bool was_refused_to_compiler(const Run& run, const OpCall& call) {
   if (call.outcome != Outcome::kThrew || call.error.empty()) return false;
   const std::string error = as_raised(call.error);
-  return std::any_of(run.calls.begin(), run.calls.end(), [&](const OpCall& other) {
+  return std::ranges::any_of(run.calls, [&](const OpCall& other) {
     return other.process == call.process && other.outcome == Outcome::kThrew &&
            ops::is_python(other.op) && other.error.size() > error.size() &&
            other.error.find(error) != std::string::npos;
@@ -80,7 +80,7 @@ void RunIndex::index_consumers() {
       if (run_.call(operand.origin) != nullptr) edges.emplace_back(operand.origin, call.id);
     }
   }
-  std::sort(edges.begin(), edges.end());
+  std::ranges::sort(edges);
   edges.erase(std::unique(edges.begin(), edges.end()), edges.end());
   consumer_begin_.assign(count + 1, 0);
   consumers_.reserve(edges.size());
@@ -121,8 +121,7 @@ void RunIndex::index_autocast() {
 }
 
 static bool has_wrong_dtype_to_scale(const OpCall& call) {
-  return scaled_fault(call) ||
-         std::any_of(call.operands.begin(), call.operands.end(), [](const Operand& operand) {
+  return scaled_fault(call) || std::ranges::any_of(call.operands, [](const Operand& operand) {
            const bool is_matrix = operand.name == "self" || operand.name == "mat2" ||
                                   operand.name == "mat_a" || operand.name == "mat_b";
            return is_matrix && !operand.dtypes.within(kFloat8) &&
@@ -165,13 +164,11 @@ bool RunIndex::is_refused_for_dtypes(const OpCall& throwing_call) const {
   if (measured.acceptance != contracts::Acceptance::kAccepts) return true;
   // Tables that know no integers pass them over.
   return !contracts_.runtimes()[*runtime].knows_integers() &&
-         std::any_of(throwing_call.operands.begin(), throwing_call.operands.end(),
-                     [](const Operand& operand) {
-                       const bool is_tensor = operand.kind != TensorKind::kUndefined &&
-                                              !operand.is_wrapped_number &&
-                                              operand.dtypes.size() == 1;
-                       return is_tensor && operand.dtypes.within(kIntegral | Dtype::kBool);
-                     });
+         std::ranges::any_of(throwing_call.operands, [](const Operand& operand) {
+           const bool is_tensor = operand.kind != TensorKind::kUndefined &&
+                                  !operand.is_wrapped_number && operand.dtypes.size() == 1;
+           return is_tensor && operand.dtypes.within(kIntegral | Dtype::kBool);
+         });
 }
 
 bool RunIndex::refuses_in_backward(const OpCall& call) const {
@@ -204,7 +201,7 @@ const OpCall& RunIndex::refused_by_user(const OpCall& throwing_call) const {
 
 bool RunIndex::is_raised_by_an_op(uint32_t process, const std::string& message) const {
   const std::string raised = as_raised(message);
-  return std::any_of(op_errors_.begin(), op_errors_.end(), [&](const auto& error) {
+  return std::ranges::any_of(op_errors_, [&](const auto& error) {
     return error.first == process && raised.find(error.second) != std::string::npos;
   });
 }
@@ -221,7 +218,7 @@ const Operand* RunIndex::stepped_parameter(const OpCall& call, DtypeSet dtypes) 
     const bool is_self = o.name == "self" || o.name.starts_with("self[");
     return is_self && o.is_leaf && o.requires_grad && o.dtypes.within(dtypes);
   };
-  const auto stepped = std::find_if(call.operands.begin(), call.operands.end(), is_stepped);
+  const auto stepped = std::ranges::find_if(call.operands, is_stepped);
   return stepped == call.operands.end() ? nullptr : &*stepped;
 }
 

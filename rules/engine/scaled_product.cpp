@@ -19,7 +19,7 @@ bool is_scale(const Operand& operand) {
 
 template <typename Is>
 const Operand* first_of(const OpCall& call, const Is& is) {
-  const auto found = std::find_if(call.operands.begin(), call.operands.end(), is);
+  const auto found = std::ranges::find_if(call.operands, is);
   return found == call.operands.end() ? nullptr : &*found;
 }
 

@@ -83,7 +83,7 @@ class Verdicts {
   // A norm keeps its mean in BFloat16 on a CPU and in Float on a GPU, and its backward pass takes
   // what is kept: an operand of another dtype than the op that gives it answers in there.
   bool has_other_operands_there(const OpCall& call) const {
-    return std::any_of(call.operands.begin(), call.operands.end(), [&](const Operand& operand) {
+    return std::ranges::any_of(call.operands, [&](const Operand& operand) {
       const OpCall* maker = index_.run().call(operand.origin);
       if (maker == nullptr || maker->id >= call.id) return false;
       const std::vector<Dtype>& there = answers_[maker->id - 1].results;

@@ -18,9 +18,8 @@ static std::optional<double> rounded(double value, DtypeSet dtypes) {
 }
 
 static const Operand* tensor_of(const OpCall& call) {
-  const auto tensor =
-      std::find_if(call.operands.begin(), call.operands.end(),
-                   [](const Operand& o) { return o.is_floating() && !o.is_wrapped_number; });
+  const auto tensor = std::ranges::find_if(
+      call.operands, [](const Operand& o) { return o.is_floating() && !o.is_wrapped_number; });
   return tensor == call.operands.end() ? nullptr : &*tensor;
 }
 

@@ -53,8 +53,7 @@ void read_spellings(const Field& line, Spellings& spellings) {
 std::string alternatives(const Spellings& spellings) {
   std::vector<std::string> all;
   for (const auto& [spelling, number] : spellings) all.push_back(RE2::QuoteMeta(spelling));
-  std::stable_sort(all.begin(), all.end(),
-                   [](const auto& a, const auto& b) { return a.size() > b.size(); });
+  std::ranges::stable_sort(all, [](const auto& a, const auto& b) { return a.size() > b.size(); });
   return fmt::format("{}", fmt::join(all, "|"));
 }
 

@@ -468,7 +468,7 @@ void train(Net net, torch::Tensor x) {
         text = " ".join(result.out.split())
         self.assertIn("2 files not analysed", text)
         self.assertRegex(text, "crash.cpp: (the parser crashed on it|the parser's answer cannot be read)")
-        self.assertIn("long.cpp: 50 MB, and what is longer than 16 MB is taken for generated", text)
+        self.assertIn("long.cpp: 50 MB; a source longer than 16 MB is assumed to be generated", text)
         self.assert_one_line(self.lint("crash.cpp"), "nothing could be analysed", "crash.cpp")
 
     def words(self, name, text):

@@ -140,7 +140,7 @@ class Attach(TracedTest):
         self.assertEqual(len(trainer.train(4)), 64)
         out, err = again.communicate(timeout=300)
         self.assertEqual((again.returncode, out), (2, ""), err)
-        self.assertIn("another dtypecheck attach records it already, or one that was killed, whose recording", err)
+        self.assertIn("another dtypecheck attach is recording it already, or one that was killed, whose recording", err)
         self.assertEqual(trainer.close(), 0)
         self.assertEqual(list((self.folder / "again").glob("*.dtrace")), [])
         self.assertTrue(list((self.folder / "of_the_killed").glob("*.dtrace")))

@@ -118,11 +118,12 @@ using c10::IValue;
 constexpr int64_t kMostElements = kMostStored;
 constexpr int64_t kSampleElements = 1 << 12;  // of a tensor that has more
 constexpr size_t kMostBytes = 64 << 20;       // of all shadows
-constexpr double kFar = 0.25;                 // of a number: damage
-constexpr double kLossOff = 0.05;             // of a loss, though no op was far off
-constexpr double kNumberOff = 0.1;            // of a number that the program reads
-constexpr double kEndOff = 0.2;               // of a tensor of which nothing more is computed
-constexpr int64_t kFewest = 16;               // numbers, to speak of a share of them
+// The error, as a share of what Double gives, from which on …
+constexpr double kFar = 0.25;       // … one op did damage
+constexpr double kLossOff = 0.05;   // … a loss is off, though no op was far off
+constexpr double kNumberOff = 0.1;  // … a number that the program reads is
+constexpr double kEndOff = 0.2;     // … a tensor is, of which nothing more is computed
+constexpr int64_t kFewest = 16;     // numbers, to speak of a share of them
 
 bool is_low(const Tensor& tensor) { return is_of_16_bits(tensor.scalar_type()); }
 

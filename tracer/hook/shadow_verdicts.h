@@ -9,18 +9,19 @@ namespace dtypecheck::tracer {
 
 namespace {
 
-// Which of these a user meets, and why they are what they are: docs/silent.md, "A second
-// computation in Double" and "When it is a warning, and when a note".
-constexpr double kNear = 0.05;
-constexpr double kHarmless = 0.01;     // of what was computed of damage: it is none any more
-constexpr double kVanished = 0x1p-24;  // in Half: a gradient that is 0
-constexpr double kGradientOff = 0.04;  // of what a loss gives to the logits
-constexpr int64_t kFewestChosen = 4;   // the same, of the largest
-constexpr double kOfFloat = 1e-6;      // what Float itself rounds, or less
-constexpr double kAmplified = 16;      // times as far as the operands were
-constexpr double kSmall = 0.01;        // of the operands
-constexpr double kResidue = 1e-12;     // of the operands: what is left where all cancels
-constexpr double kMasked = 6e4;        // below less this, in Half, what is masked becomes infinite
+// What decides. An error is a share of the number that Double gives. Which of these a user meets,
+// and why they are what they are: docs/silent.md, "A second computation in Double" and "When it is
+// a warning, and when a note".
+constexpr double kNear = 0.05;           // error of a number that no damage was done to
+constexpr double kHarmless = 0.01;       // error below which a result carries damage no further
+constexpr double kGradientOff = 0.04;    // error of the gradient at the logits that is reported
+constexpr double kFloatRounding = 1e-6;  // error that Float's own rounding makes, at most
+constexpr double kAmplified = 16;        // how much larger than its operands' error damage is
+constexpr double kCancelled = 0.01;      // size of a result beside its operands: they cancelled
+constexpr double kResidue = 1e-12;       // the same: all cancelled, and what is left is noise
+constexpr double kVanished = 0x1p-24;    // size of a gradient that is 0 in Half
+constexpr double kMasked = 6e4;          // size of what a mask subtracts, which Half makes infinite
+constexpr int64_t kFewestChosen = 4;     // places of a sort or topk, to speak of a share of them
 
 void note(const ShadowCall& call, const Frame& frame, double from, double to) {
   write_inexact(frame.signature, from, to, frame.step, call.rounded_at, {});
@@ -106,7 +107,7 @@ bool is_near_zero(const ShadowCall& call, const Frame& frame, const Tensor& righ
   const double terms = sums_up && call.terms > 0 ? call.terms : call.scale;
   // A difference of two statistics in 16 bits is what the program wants to know.
   const bool is_difference = adds && right.numel() == 1 && call.is_low;
-  return found.scale < (is_difference ? kSmall : kFar) * terms;
+  return found.scale < (is_difference ? kCancelled : kFar) * terms;
 }
 
 // Their results are large where a number is near 0.
@@ -183,9 +184,10 @@ bool judge_floats(ShadowCall& call, const Frame& frame, const Tensor& actual, co
   if (!is_far) return found.error < kFar;
   if (frame.op->converts || found.scale < kResidue * call.scale) return false;
   if (call.is_unknown && call.error > 0) return false;
-  const bool may_be_alike = call.is_bare && !call.is_low && call.error >= kOfFloat;
+  const bool may_be_alike = call.is_bare && !call.is_low && call.error >= kFloatRounding;
   if (may_be_alike && !is_outside_training(frame)) return false;
-  const bool is_of_float = !is_low(actual) && !is_outside_training(frame) && call.error < kOfFloat;
+  const bool is_of_float =
+      !is_low(actual) && !is_outside_training(frame) && call.error < kFloatRounding;
   if (is_of_float && call.is_bare) return false;
   if (found.error < kAmplified * std::max(call.error, smallest_part(actual))) return false;
   // Gradients that cancel have nothing to say, and are left to their noise.
@@ -195,7 +197,7 @@ bool judge_floats(ShadowCall& call, const Frame& frame, const Tensor& actual, co
   if (is_gradient && !has_vanished) return false;
   // A step is taken again and again: what cancels in a few numbers of one batch says little.
   // A mean near 0 is as good as another, and so is a product of small weights, as of an adapter.
-  const bool is_small = found.scale < kSmall * call.scale;
+  const bool is_small = found.scale < kCancelled * call.scale;
   const bool sums_up = (ops::facts_of(frame.op->name) & ops::kMultiplies) != 0 ||
                        is_op(frame, {"aten::mean", "aten::sum"});
   if (is_small && sums_up) return false;
