@@ -152,12 +152,14 @@ Attempted Attempts::attempt(const Node& node, const Finding& goal, const Candida
     ++failed;
     const bool is_name = way.demerits().literals < candidate.ways.back().demerits().literals;
     const bool is_not_built = reason == Reason::kNoRun && !program_.build.empty();
-    // A dtype of NumPy's is none of torch's.
+    // A dtype of NumPy's is none of torch's. Tensors that still differ are the next finding.
     const bool is_refused_there =
         reason == Reason::kFurther && is_name &&
         std::any_of(result.node.trial->findings.begin(), result.node.trial->findings.end(),
                     [&](const Finding& finding) {
                       return finding.severity == Severity::kError &&
+                             finding.rule != rules::silent_promotion.doc.id &&
+                             finding.rule != rules::mixed_operands.doc.id &&
                              finding.site.line.file == next.changes.back().where.file &&
                              finding.site.line.line == next.changes.back().where.line;
                     });

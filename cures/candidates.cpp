@@ -519,6 +519,37 @@ bool Candidates::is_harmful(const Run& run, const Cure& cure) const {
                             : std::any_of(call->operands.begin(), call->operands.end(), is_trained);
 }
 
+// The call of a trained model, or of the loss behind it: calls that are alike are stored with the
+// first one's line, which may be that of an evaluation.
+std::optional<Cure> autocast_for_raised(const Run& run) {
+  if (has_autocast(run)) return std::nullopt;
+  const auto is_trained = [](const Operand& operand) {
+    return operand.requires_grad && operand.is_leaf && is_parameter(operand) &&
+           operand.dtypes == DtypeSet(Dtype::kFloat);
+  };
+  const OpCall *layer = nullptr, *loss = nullptr;
+  for (const OpCall& call : run.calls) {
+    const bool is_of_training = call.site.phase == Phase::kForward && !call.results.empty() &&
+                                call.results.front().requires_grad && is_users_own(call.site);
+    if (!is_of_training) continue;
+    const uint64_t facts = ops::facts_of(call.op);
+    const bool is_layer = (facts & ops::kMultiplies) != 0 && !call.site.module.empty() &&
+                          std::any_of(call.operands.begin(), call.operands.end(), is_trained);
+    if (is_layer && layer == nullptr) layer = &call;
+    if ((facts & ops::kLoss) != 0 && loss == nullptr) loss = &call;
+  }
+  const OpCall* found = layer != nullptr ? layer : loss;
+  if (found == nullptr) return std::nullopt;
+  Cure cure{.kind = CureKind::kOpenAutocast, .dtype = Dtype::kBFloat16, .call = found->id};
+  if (layer != nullptr) cure.operand = rules::root_module(layer->site.module);
+  const SourceLine& caller = found->site.caller;
+  cure.where = layer != nullptr && caller.known() ? caller : found->site.line;
+  cure.text = fmt::format("run {} under autocast in BFloat16, {}",
+                          cure.operand.empty() ? "the line" : cure.operand,
+                          place(Site{.line = cure.where}));
+  return cure;
+}
+
 bool Candidates::trains_in_float() const {
   return std::any_of(trained_.begin(), trained_.end(), [](const auto& parameter) {
     return parameter.second.intersects(DtypeSet(Dtype::kFloat));

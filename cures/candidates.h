@@ -3,6 +3,7 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -58,6 +59,9 @@ class Candidates {
 };
 
 bool raises_parameters(const Cure& cure);
+// Autocast around the call of the model that a run trains in Float now, so that what ran in 16 bits
+// goes on to; nothing where a region is open already, or no line of the program calls it.
+std::optional<Cure> autocast_for_raised(const Run& run);
 // The finding of the recorded run that this one of another run is; nullptr where none is.
 const Finding* recorded_alike(const std::vector<Finding>& recorded, const Finding& finding);
 

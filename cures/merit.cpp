@@ -37,7 +37,7 @@ static bool multiplies(const OpCall& call) {
 static std::set<std::string> weights_read_in(const Run& run, DtypeSet dtypes) {
   std::set<std::string> names;
   for (const OpCall& call : run.calls) {
-    if (!multiplies(call)) continue;
+    if (!multiplies(call) || call.autocast.is_wrapper) continue;
     for (const Operand& operand : call.operands)
       if (is_parameter(operand) && operand.dtypes.size() == 1 && operand.dtypes.within(dtypes) &&
           !operand.parameter.empty())

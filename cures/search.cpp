@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <climits>
+#include <list>
 #include <set>
 #include <tuple>
 #include <utility>
@@ -165,6 +166,7 @@ class Searcher {
       if (tried.judged.verdict == Verdict::kProven) {
         is_proven = true;
         if (depth > 0) attempts_.shorten(node, goal, tried.node);
+        if (attempts_.found.tries.back().merit.is_workaround()) lower_again(tried.node, goal);
         // What is left may be curable on top of it; it stands in any case. Nobody casts by hand
         // what is merely promoted for the sake of another cure.
         const Finding* left = goals_.next(tried.node);
@@ -186,7 +188,7 @@ class Searcher {
     std::stable_sort(partials.begin(), partials.end(), [this](const Node& a, const Node& b) {
       const auto how_far = [this](const Node& one) {
         const Merit merit = merit_of_source(one);
-        return std::tuple(!merit.overrides, one.trial->steps(), -merit.literals,
+        return std::tuple(!merit.overrides, one.trial->steps(), -merit.literals, -merit.place,
                           goals_.is_refused ? one.run().calls.size() : 0, is_in_forward(one));
       };
       return how_far(a) > how_far(b);
@@ -199,6 +201,23 @@ class Searcher {
     });
   }
 
+  // Float weights were given, and all is computed in Float with them: autocast is what computes in
+  // 16 bits with such weights.
+  void lower_again(const Node& node, const Finding& goal) {
+    const bool may_be = node.trial->steps() > 0 && !attempts_.is_over();
+    const auto cure = may_be ? autocast_for_raised(node.run()) : std::nullopt;
+    if (!cure) return;
+    raised_.push_back({.message = "what ran in 16 bits runs in Float", .cures = {*cure}});
+    const Finding& raised = raised_.back();
+    Candidate candidate{.parts = {{&raised, &raised.cures.front()}}};
+    candidate.ways = make_patches({candidate.parts}, node.run(), node.trial->recorded.sources,
+                                  node.program, node.patch)
+                         .front();
+    Attempted lowered = attempts_.attempt(node, goal, candidate);
+    if (lowered.judged.verdict == Verdict::kProven)
+      attempts_.shorten(node, goal, lowered.node);  // what was cast for 16-bit weights
+  }
+
   static bool is_in_forward(const Node& node) {
     return !node.changes.empty() && rules::is_in_forward(node.changes.back().where);
   }
@@ -209,6 +228,7 @@ class Searcher {
   Goals goals_;
   Attempts attempts_;
   bool harm_is_left_ = false;  // of a finding that was given up
+  std::list<Finding> raised_;  // what autocast was tried for
 };
 
 }  // namespace

@@ -16,8 +16,20 @@ static bool is_learned_tensor(const MixCase& m) {
          m.index.has(*m.source.maker, ops::kFactory);
 }
 
+// A layer on the way has weights in the odd dtype, and would refuse another.
+static bool is_of_a_layer(const MixCase& m) {
+  return std::any_of(m.source.steps.begin(), m.source.steps.end(), [&](const ProvenanceStep& step) {
+    return step.call != nullptr && step.call != &m.call &&
+           std::any_of(step.call->operands.begin(), step.call->operands.end(),
+                       [&](const Operand& operand) {
+                         return is_parameter(operand) && operand.dtypes == DtypeSet(m.odd.dtype);
+                       });
+  });
+}
+
 // Also where a DataLoader's worker makes the batch.
 void cast_at_maker(MixCase& m) {
+  if (is_of_a_layer(m)) return;
   const bool is_tensor_made = m.source.maker != nullptr && m.source.parameter == nullptr &&
                               (!m.odd.is_parameter() || m.odd.is_computed) && !is_learned_tensor(m);
   if (is_tensor_made) m.add(m.propose.cast_result(*m.source.maker, m.other.dtype));
