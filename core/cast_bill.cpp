@@ -219,6 +219,8 @@ std::vector<Cast> casts_of(const Run& run) {
 CastBill cast_bill(const Run& run) {
   const std::vector<Cast> casts = casts_of(run);
   CastBill bill;
+  bill.has_steps = std::any_of(run.processes.begin(), run.processes.end(),
+                               [](const Process& process) { return process.steps > 0; });
   bill.lines = lines_of(casts);
   bill.modules = modules_of(casts);
   for (const Cast& cast : casts) {

@@ -81,6 +81,7 @@ struct CastBill {
   std::vector<CastLine> lines;       // most bytes first; those before the first step at the end
   std::vector<ModuleCasts> modules;  // of the steps; most bytes first
   CastCost per_step;                 // of all lines but those before the first step
+  bool has_steps = false;            // else it is of the whole run
   std::array<CastCost, static_cast<size_t>(kLastCastReason) + 1> by_reason;  // the same
   // Of the time between start and end of the processes, and of all that the GPU did for ops.
   std::optional<double> cpu_share, gpu_share;

@@ -94,15 +94,17 @@ std::string sum_text(const CastBill& bill) {
 
 }  // namespace
 
-std::string casts_a_step(double casts) {
+static std::string casts_of(double casts) {
   const std::string number = number_text(casts);
-  return number + (number == "1" ? " cast a step" : " casts a step");
+  return number + (number == "1" ? " cast" : " casts");
 }
+
+std::string casts_a_step(double casts) { return casts_of(casts) + " a step"; }
 
 std::string bill_text(const CastBill& bill) {
   const CastCost& all = bill.per_step;
   std::string text =
-      fmt::format("{} {} {}", casts_a_step(all.casts),
+      fmt::format("{} {} {}", bill.has_steps ? casts_a_step(all.casts) : casts_of(all.casts),
                   number_text(all.casts) == "1" ? "moves" : "move", bytes_text(all.moved_bytes()));
   if (all.cpu_ns)
     text += fmt::format(", {} of the CPU{}", nanoseconds_text(*all.cpu_ns),

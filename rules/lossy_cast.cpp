@@ -43,6 +43,19 @@ bool is_of_optimizer(const OpCall& call, const RunIndex& index) {
   return maker != nullptr && maker->site.phase == Phase::kOptimizer;
 }
 
+// One small tensor of the many that a line casts, as the biases of a model are.
+bool is_one_of_many(const RunIndex& index, const OpCall& call) {
+  constexpr double kPart = 1.0 / 32;
+  double all = 0;
+  for (const OpCall& other : index.run().calls) {
+    const bool is_there = other.cast && other.process == call.process &&
+                          other.site.line == call.site.line &&
+                          other.result_dtype() == call.result_dtype();
+    if (is_there) all += static_cast<double>(other.cast->elements);
+  }
+  return static_cast<double>(call.cast->elements) < kPart * all;
+}
+
 void check_cast(const OpCall& call, const RunIndex& index, Findings& out) {
   const auto dtype = call.result_dtype();
   const DtypeRange* range = dtype ? narrow_range(*dtype) : nullptr;
@@ -55,7 +68,7 @@ void check_cast(const OpCall& call, const RunIndex& index, Findings& out) {
   const bool is_clipped = clipped >= kMuchClipped;
   const bool is_state = !is_gradient && is_of_optimizer(call, index);
   const double much = is_gradient ? kGradientLost : is_state ? kStateLost : kNearlyAll;
-  if (!is_clipped && flushed < much) return;
+  if (!is_clipped && (flushed < much || (!is_gradient && is_one_of_many(index, call)))) return;
   const std::string name = dtype_name(*dtype);
   const std::string message =
       is_state && !is_clipped
