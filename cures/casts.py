@@ -5,7 +5,7 @@ import ast
 import re
 
 from source import Unplaced
-from syntax import (CASTS, CAST_METHODS, DTYPE_KEYWORDS, FACTORIES, FUNCTIONS, METHOD_OF, is_loaded, is_name, last_part, method_of, numpy_name,
+from syntax import (CASTS, CAST_METHODS, DTYPES, DTYPE_KEYWORDS, FACTORIES, FUNCTIONS, METHOD_OF, is_loaded, is_name, last_part, method_of, numpy_name,
                     torch_name)
 from wanted_dtype import dtype_of, dtype_texts, dtypes_named
 
@@ -136,6 +136,31 @@ def must_copy(site, node):
     return is_stored and not (isinstance(chain, ast.Call) and last_part(chain.func) == "clone")
 
 
+def default_of(site, asked, dtype):
+    """The default of a function's own argument that no call gives: def load(x, dtype=torch.bfloat16), where a constant is to be written."""
+    function = site.scope_of(site.statement)
+    is_constant = re.fullmatch(r"\w+\.\w+", dtype) and dtype.rsplit(".", 1)[-1] in DTYPES
+    if not isinstance(asked, ast.Name) or not isinstance(function, ast.FunctionDef) or not is_constant:
+        return None
+    arguments = function.args
+    names = [a.arg for a in arguments.posonlyargs + arguments.args]
+    given = dict(zip(reversed(names), reversed(arguments.defaults)))
+    given.update({a.arg: value for a, value in zip(arguments.kwonlyargs, arguments.kw_defaults) if value})
+    default = given.get(asked.id)
+    if default is None or last_part(default) not in DTYPES or any(
+            isinstance(n, ast.Name) and n.id == asked.id and not is_loaded(n) for n in ast.walk(function)):
+        return None
+    made = site.class_around(function)
+    called = made.name if function.name == "__init__" and made is not None else function.name
+    place = names.index(asked.id) - (made is not None) if asked.id in names else len(names)
+    for call in ast.walk(site.source.tree):
+        is_call = isinstance(call, ast.Call) and last_part(call.func) == called
+        if is_call and (len(call.args) > place or any(isinstance(a, ast.Starred) for a in call.args)
+                        or any(k.arg in (asked.id, None) for k in call.keywords)):
+            return None
+    return default
+
+
 def asked_instead(site, node, dtype, suffix):
     """Where an expression asks for a dtype by itself: torch.zeros(…, dtype=…), x.half(), x.to(torch.half)."""
     if not isinstance(node, ast.Call) or site.is_numpy:
@@ -145,7 +170,8 @@ def asked_instead(site, node, dtype, suffix):
             asked = keyword.value
             if isinstance(asked, ast.BoolOp) and isinstance(asked.op, ast.Or):  # "dtype or x.dtype"
                 asked = asked.values[-1]
-            return [site.source.replaced(asked, in_kind_of(asked, dtype))]
+            default = default_of(site, asked, dtype)
+            return [site.source.replaced(*((default, dtype) if default is not None else (asked, in_kind_of(asked, dtype))))]
     name = last_part(node.func)
     is_method = isinstance(node.func, ast.Attribute) and not site.is_function(node)
     if is_method and name in CASTS and must_copy(site, node):
@@ -167,7 +193,9 @@ def asked_instead(site, node, dtype, suffix):
         is_cast = len(node.args) == 1 and not node.keywords and is_name(node.args[0]) and site.cure.get("was") not in (
             None, site.cure.get("from")) and site.source.results_at(node) == {site.cure.get("from")}
         if len(named) == 1 or is_cast:
-            return [site.source.replaced(*(named or node.args), dtype)]
+            asked = (named or node.args)[0]
+            default = default_of(site, asked, dtype)
+            return [site.source.replaced(asked if default is None else default, dtype)]
     is_drawn = name.startswith("rand") and "float" not in site.cure["dtype"]  # it draws no integers
     is_factory = name in FACTORIES and not is_drawn and (site.is_function(node) or name.startswith("new_"))
     if is_factory and not any(isinstance(a, ast.Starred) for a in node.args) and ("(" not in dtype or dtype.endswith(".dtype")):

@@ -204,7 +204,8 @@ class Searcher {
   // Float weights were given, and all is computed in Float with them: autocast is what computes in
   // 16 bits with such weights.
   void lower_again(const Node& node, const Finding& goal) {
-    const bool may_be = node.trial->steps() > 0 && !attempts_.is_over();
+    const bool is_set = !node.prompt.empty() || node.patch.edits.empty();  // by an option
+    const bool may_be = !is_set && node.trial->steps() > 0 && !attempts_.is_over();
     const auto cure = may_be ? autocast_for_raised(node.run()) : std::nullopt;
     if (!cure) return;
     raised_.push_back({.message = "what ran in 16 bits runs in Float", .cures = {*cure}});

@@ -362,6 +362,22 @@ pred = unet(noisy,
             text = "import torch\n{}\n"
             self.assertEqual(self.ways(text.format(before), 2, "cast result", **made)[0], text.format(after))
 
+    def test_the_default_of_a_helper(self):
+        """What no call gives is changed where it stands, so that the argument is still read."""
+        helper = "import torch\ndef load(x, dtype=torch.bfloat16):\n    return torch.tensor(x, dtype=dtype)\na = load([1], {})\n"
+        made = dict(op="python::torch.tensor", operand="", dtype="float32", before="bfloat16")
+        text = helper.replace(", {}", "")
+        self.assertIn(text.replace("torch.bfloat16", "torch.float32"), self.ways(text, 3, "cast result", **made))
+        moved = text.replace("torch.tensor(x, dtype=dtype)", "torch.tensor(x).to(dtype)")
+        self.assertIn(moved.replace("torch.bfloat16", "torch.float32"), self.ways(moved, 3, "cast result", **{**made, "op": "_to_copy"}))
+        for given in ("torch.half", "dtype=torch.half", "**more"):
+            text = helper.replace("{}", given)
+            self.assertNotIn(text.replace("torch.bfloat16", "torch.float32"), self.ways(text, 3, "cast result", **made))
+        own = "import torch\nclass Cache:\n    def __init__(self, n, dtype=torch.bfloat16):\n        self.k = torch.zeros(n, dtype=dtype)\nc = Cache({})\n"
+        made = dict(op="zeros", operand="", dtype="float16", before="bfloat16")
+        self.assertIn(own.format("3").replace("bfloat16", "float16"), self.ways(own.format("3"), 4, "cast result", **made))
+        self.assertNotIn(own.format("3, d").replace("bfloat16", "float16"), self.ways(own.format("3, d"), 4, "cast result", **made))
+
     def test_a_bound_that_is_one_in_the_dtype(self):
         made = dict(op="clamp", operand="bound", dtype="float32")
         eps = "torch.finfo(x.dtype).eps"
