@@ -503,6 +503,11 @@ void Candidates::add_settings(const Node& node, std::vector<Candidate>& all) con
       if (setting.dtype == dtype) all.push_back({.setting = &setting, .ways = {setting.patch}});
 }
 
+static bool is_trained_in_float(const Operand& operand) {
+  return operand.requires_grad && operand.is_leaf && is_parameter(operand) &&
+         operand.dtypes.within(DtypeSet(Dtype::kFloat));
+}
+
 // Trained weights keep their digits, and in Half nothing is trained without a loss scale.
 bool Candidates::is_harmful(const Run& run, const Cure& cure) const {
   if (!kLowPrecision.contains(cure.dtype)) return false;
@@ -510,31 +515,25 @@ bool Candidates::is_harmful(const Run& run, const Cure& cure) const {
     return trains_in_float() && !has_scaler(run);
   const OpCall* call = run.call(cure.call);
   if (call == nullptr || cure.kind != CureKind::kCastParameters) return false;
-  const auto is_trained = [](const Operand& operand) {
-    return operand.requires_grad && operand.is_leaf && is_parameter(operand) &&
-           operand.dtypes.within(DtypeSet(Dtype::kFloat));
-  };
   const Operand* operand = call->operand(cure.operand);
-  return operand != nullptr ? is_trained(*operand)
-                            : std::any_of(call->operands.begin(), call->operands.end(), is_trained);
+  return operand != nullptr
+             ? is_trained_in_float(*operand)
+             : std::any_of(call->operands.begin(), call->operands.end(), is_trained_in_float);
 }
 
 // The call of a trained model, or of the loss behind it: calls that are alike are stored with the
 // first one's line, which may be that of an evaluation.
 std::optional<Cure> autocast_for_raised(const Run& run) {
   if (has_autocast(run)) return std::nullopt;
-  const auto is_trained = [](const Operand& operand) {
-    return operand.requires_grad && operand.is_leaf && is_parameter(operand) &&
-           operand.dtypes == DtypeSet(Dtype::kFloat);
-  };
   const OpCall *layer = nullptr, *loss = nullptr;
   for (const OpCall& call : run.calls) {
     const bool is_of_training = call.site.phase == Phase::kForward && !call.results.empty() &&
                                 call.results.front().requires_grad && is_users_own(call.site);
     if (!is_of_training) continue;
     const uint64_t facts = ops::facts_of(call.op);
-    const bool is_layer = (facts & ops::kMultiplies) != 0 && !call.site.module.empty() &&
-                          std::any_of(call.operands.begin(), call.operands.end(), is_trained);
+    const bool is_layer =
+        (facts & ops::kMultiplies) != 0 && !call.site.module.empty() &&
+        std::any_of(call.operands.begin(), call.operands.end(), is_trained_in_float);
     if (is_layer && layer == nullptr) layer = &call;
     if ((facts & ops::kLoss) != 0 && loss == nullptr) loss = &call;
   }

@@ -131,9 +131,9 @@ def must_copy(site, node):
     targets = getattr(statement, "targets", [getattr(statement, "target", None)])
     is_stored = isinstance(targets[0], (ast.Attribute, ast.Subscript)) or any(isinstance(n, (ast.ListComp, ast.DictComp)) for n in ast.walk(statement))
     chain = node.func.value
-    while isinstance(chain, ast.Call) and isinstance(chain.func, ast.Attribute) and last_part(chain.func) != "clone":
+    while method_of(chain) not in ("", "clone"):
         chain = chain.func.value
-    return is_stored and not (isinstance(chain, ast.Call) and last_part(chain.func) == "clone")
+    return is_stored and method_of(chain) != "clone"
 
 
 def default_of(site, asked, dtype):

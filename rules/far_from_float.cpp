@@ -693,10 +693,9 @@ bool may_be_chosen(const RunIndex& index, const InexactValue& inexact, const Rou
   });
 }
 
-Severity severity_of(const RunIndex& index, const InexactValue& inexact, const Rounding& rounding,
-                     bool loses_loss) {
+Severity severity_of(const InexactValue& inexact, bool is_chosen, bool loses_loss) {
   if (loses_loss) return Severity::kError;
-  const bool is_note = inexact.arrival == Arrival::kLost || may_be_chosen(index, inexact, rounding);
+  const bool is_note = inexact.arrival == Arrival::kLost || is_chosen;
   return is_note ? Severity::kNote : Severity::kWarning;
 }
 
@@ -780,6 +779,7 @@ void check(const OpCall& call, const RunIndex& index, Findings& out) {
                                          lost_loss->non_finite.front().is_nan ? "NaN" : "infinite");
   out.add(call, message_of(call, *dtype, is_lost) + comes_of_it, [&] {
     const Rounding rounding = rounded_by(index, call);
+    const bool is_chosen = may_be_chosen(index, inexact, rounding);
     const OpCall* rounded = rounding.op;
     const std::string name = rounded != nullptr ? dtype_name(*rounded->result_dtype()) : "";
     // The operand's maker is that of the first call, which read other numbers, perhaps.
@@ -815,11 +815,11 @@ void check(const OpCall& call, const RunIndex& index, Findings& out) {
     }
     return Details{
         .odd = call.operands.empty() || is_raised ? "" : call.operands.front().name,
-        .why = why + "; the same was computed in Double beside it" + lost_text(index, inexact) +
-               (may_be_chosen(index, inexact, rounding)
-                    ? "; the number that was rounded was computed of Float ones, as a solver's "
-                      "step is, so that Double may have chosen another"
-                    : ""),
+        .why =
+            why + "; the same was computed in Double beside it" + lost_text(index, inexact) +
+            (is_chosen ? "; the number that was rounded was computed of Float ones, as a solver's "
+                         "step is, so that Double may have chosen another"
+                       : ""),
         .fix = rounded == nullptr && is_of_float
                    ? "compute it in Double, from the sums and squares that lead to it"
                : rounded == nullptr
@@ -829,7 +829,7 @@ void check(const OpCall& call, const RunIndex& index, Findings& out) {
                                  : kIntegral.contains(source_of(*rounded)) ? "Long"
                                                                            : "Double"),
         .cures = std::move(cures),
-        .severity = severity_of(index, inexact, rounding, lost_loss != nullptr),
+        .severity = severity_of(inexact, is_chosen, lost_loss != nullptr),
         .follows = std::move(follows)};
   });
 }
