@@ -50,7 +50,7 @@ bool reads_cured(const Run& run, const Finding& other, const Candidate& candidat
 void add_alike(const Node& node, const Finding& goal, const Cure& cure, Candidate& candidate) {
   const OpCall* own = node.run().call(goal.call);
   if (own == nullptr) return;
-  std::set<std::string> places = {place_text(cure)};
+  std::set<std::string> places = {place_text(cure)}, cured = {goal.id};
   const auto add = [&](const Finding& finding, const Cure& its) {
     if (places.insert(place_text(its)).second) candidate.parts.emplace_back(&finding, &its);
   };
@@ -64,8 +64,17 @@ void add_alike(const Node& node, const Finding& goal, const Cure& cure, Candidat
     if (&other == &goal || call == nullptr) continue;
     if (odd_dtype(*call, other) != odd_dtype(*own, goal)) continue;
     if (reads_cured(node.run(), other, candidate)) continue;
-    const bool is_refused = is_refusal(node.run(), other) && acts_at_call(cure.kind) &&
-                            (other.follows != goal.id || cure.kind == CureKind::kOpenAutocast);
+    const bool is_cured_with_it =
+        std::any_of(other.cures.begin(), other.cures.end(), [&](const Cure& its) {
+          return its.kind == CureKind::kCastModuleInput && places.count(place_text(its)) != 0;
+        });
+    if (is_cured_with_it) {  // a model's call casts what several of its lines refuse
+      cured.insert(other.id);
+      continue;
+    }
+    const bool is_refused =
+        is_refusal(node.run(), other) && acts_at_call(cure.kind) &&
+        (cured.count(other.follows) == 0 || cure.kind == CureKind::kOpenAutocast);
     const auto find = [&](const auto& is_like) {
       return std::find_if(other.cures.begin(), other.cures.end(), [&](const Cure& its) {
         const bool is_same_rewrite = its.kind != CureKind::kRewrite || its.operand == cure.operand;
@@ -449,6 +458,9 @@ Merit Candidates::best_merit(const Node& node, const Candidate& candidate, const
   merit.place += candidate.place;
   merit.overrides |= candidate.overrides;
   if (candidate.gives_up) merit.given_up = 1;
+  const Cure* cure = candidate.parts.empty() ? nullptr : candidate.parts.front().second;
+  merit.in_double = cure != nullptr && cure->kind == CureKind::kCastParameters &&
+                    cure->dtype == Dtype::kDouble && !low_share(node.run()).has_double;
   return merit;
 }
 

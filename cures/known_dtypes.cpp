@@ -121,4 +121,27 @@ Json origins_of(const Cure& cure, const Run& run, const OpCall& call) {
   return all;
 }
 
+Json lines_called_by(const Cure& cure, const Run& run, const OpCall& call) {
+  const std::string model = rules::root_module(call.site.module);
+  std::set<std::string> functions;  // the model's own, not those of its parts
+  for (const OpCall& one : run.calls)
+    if (one.process == call.process && one.site.module == model)
+      functions.insert(one.site.line.function);
+  Json lines = Json::array();
+  std::set<std::pair<std::string, int>> seen;
+  for (const OpCall& inner : run.calls) {
+    const SourceLine& line = inner.site.line;
+    const bool is_its = inner.process == call.process && inner.site.caller == cure.where &&
+                        functions.count(line.function) != 0 && rules::was_refused(inner) &&
+                        std::any_of(inner.operands.begin(), inner.operands.end(),
+                                    [&](auto& its) { return is_odd_beside(its, cure.dtype); });
+    if (is_its && seen.emplace(line.file, line.line).second)
+      lines.push_back(
+          {{"file", line.file},
+           {"line", line.line},
+           {"extent", {line.extent.column, line.extent.end_line, line.extent.end_column}}});
+  }
+  return lines;
+}
+
 }  // namespace dtypecheck::cures

@@ -32,4 +32,8 @@ bool is_odd_beside(const Operand& operand, Dtype dtype);
 // file.
 nlohmann::json origins_of(const Cure& cure, const Run& run, const OpCall& call);
 
+// {"file", "line", "extent"} of the lines of a module's forward() that refuse what the cure's line
+// gives it.
+nlohmann::json lines_called_by(const Cure& cure, const Run& run, const OpCall& call);
+
 }  // namespace dtypecheck::cures

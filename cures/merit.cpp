@@ -119,7 +119,8 @@ static LowShare low_share_but(const Run& run, const std::set<std::string>& wide,
     line_bytes += is_there ? size : 0;
   }
   const auto part = [](double of, double all) { return all > 0 ? of / all : 0; };
-  return {part(low_calls, calls), part(low_bytes, bytes), adapters,
+  return {part(low_calls, calls), part(low_bytes, bytes),
+          !weights_read_in(run, Dtype::kDouble).empty(), adapters,
           (part(line_calls, low_calls) + part(line_bytes, low_bytes)) / 2};
 }
 
@@ -171,6 +172,7 @@ void add_run(Merit& merit, const Trial& trial, const LowShare& before, const Jud
   const auto lost = [](double was, double is) { return was > 0 ? std::max(0., 1 - is / was) : 0; };
   merit.given_up = (lost(before.calls, now.calls) + lost(before.bytes, now.bytes)) / 2;
   merit.given_up = std::max(0., merit.given_up - before.at_line);
+  merit.in_double = now.has_double && !before.has_double;
 }
 
 std::string cost_words(const Merit& merit) {
@@ -178,7 +180,9 @@ std::string cost_words(const Merit& merit) {
   const auto add = [&](int count, const char* one) {
     if (count > 0) costs.emplace_back(one);
   };
-  if (merit.is_workaround())
+  if (merit.in_double)
+    costs.emplace_back("a workaround: layers compute in Double");
+  else if (merit.is_workaround())
     costs.push_back(fmt::format("a workaround: {:.0f} % of what ran in 16 bits no longer does",
                                 merit.given_up * 100));
   add(merit.loses_steps, "weights still do not move");

@@ -14,6 +14,7 @@ namespace dtypecheck::cures {
 // the backward pass, whose dtypes are those of the forward.
 struct LowShare {
   double calls = 0, bytes = 0;
+  bool has_double = false;  // a product reads a weight in Double
   // Weights that are not counted: what is trained in 16 bits beside a frozen model in 16 bits that
   // is larger. What is stepped is Float by right.
   std::set<std::string> adapters;

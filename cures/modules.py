@@ -1,11 +1,13 @@
 """Which call of a statement is a module's, and which of its arguments are to be cast. Standard library only, Python 3.8 or later."""
 
 import ast
+import functools
 import re
 
 from operands import operand_nodes
-from source import Unplaced
-from syntax import binder_of, calls_in, dotted, index_of, last_part, may_be_tensor, names_bound, statement_at
+from source import Source, Unplaced, read
+from syntax import (FUNCTIONS, binder_of, calls_in, dotted, index_of, is_cast, last_part, may_be_tensor, method_of, names_bound,
+                    statement_at)
 
 
 def is_floating(dtype):
@@ -89,6 +91,63 @@ def names_made_at(site, line, function):
         return [function]
 
 
+source_of = functools.lru_cache(maxsize=None)(lambda path: Source(path, read(path)))
+
+
+def handed_down(site, node):
+    """The arguments of the model's call whose dtype lines of its forward() refused, by the names that these read."""
+    found = []
+    for inner in site.cure.get("inner", ()):
+        try:
+            source = source_of(inner["file"])
+            statement = statement_at(source, inner["line"])
+        except (OSError, Unplaced):
+            continue
+        function = statement
+        while function is not None and not isinstance(function, FUNCTIONS):
+            function = source.parents.get(function)
+        if function is None or function.name != "forward":
+            continue
+        begin, (end_line, end_column) = inner["extent"][0], inner["extent"][1:]
+        calls = [call for call in calls_in(ast.walk(statement)) if (call.end_lineno, call.end_col_offset + 1) == (end_line, end_column) and
+                 (call.col_offset + 1 == begin or call.lineno != inner["line"])]
+        names = {name for call in calls or calls_in(ast.walk(statement))[:1]
+                 for argument in [*call.args, *(k.value for k in call.keywords)] for name in dtype_givers(source, argument, statement)}
+        parameters = [a.arg for a in (*function.args.posonlyargs, *function.args.args)][1:]
+        found += [a for name, a in zip(parameters, node.args) if name in names]
+        found += [k.value for k in node.keywords if k.arg in names]
+    return [leaf for leaf, at in leaves(site, found, site.statement) if dtype_of_value(site, leaf, at) != site.cure["dtype"]]
+
+
+def dtype_givers(source, node, at):
+    """The arguments of the function around the statement that have their dtype from its caller, and hand it to the expression:
+    x and y of cat([time(t).to(x.dtype), y[:, 0]])."""
+    def of_all(nodes):
+        return {name for n in nodes for name in dtype_givers(source, n, at)}
+    if isinstance(node, ast.Name):
+        bound = binder_of(source, node.id, at)
+        if isinstance(bound, FUNCTIONS):
+            return {node.id}
+        return dtype_givers(source, bound.value, bound) if isinstance(bound, ast.Assign) else set()
+    if isinstance(node, (ast.Tuple, ast.List)):
+        return of_all(node.elts)
+    if isinstance(node, ast.BinOp):
+        return of_all([node.left, node.right])
+    if isinstance(node, ast.IfExp):
+        return of_all([node.body, node.orelse])
+    if isinstance(node, ast.Subscript):
+        return dtype_givers(source, node.value, at)
+    if not isinstance(node, ast.Call):
+        return set()
+    if is_cast(node) or method_of(node) == "type_as":
+        given = [*node.args, *(k.value for k in node.keywords)]
+        return of_all([a.value if isinstance(a, ast.Attribute) and a.attr == "dtype" else a for a in given if
+                       method_of(node) == "type_as" or (isinstance(a, ast.Attribute) and a.attr == "dtype")])
+    if dotted(node.func).partition(".")[0] in ("torch", "F"):
+        return of_all(node.args)
+    return dtype_givers(source, node.func.value, at) if method_of(node) else set()
+
+
 def module_inputs(site, node):
     """Which arguments of the module are to be cast, each choice a list of nodes, the likeliest first: what its name or its
     origin says, and all that are known to have another floating dtype than the wanted one."""
@@ -102,11 +161,15 @@ def module_inputs(site, node):
     read = [leaf for leaf, _ in given if leaf in odd or not is_known[id(leaf)]]
     read = [leaf for leaf in read if (isinstance(leaf, ast.Name) and leaf.id in made) or
             (isinstance(leaf, ast.Subscript) and getattr(index_of(leaf), "value", None) in keys)]
+    handed = [leaf for leaf, _ in given if leaf in handed_down(site, node)]
     ones = [] if one is None else [leaf for leaf, _ in leaves(site, [one], site.statement)]  # a pair of states is two
     may_be_odd = [*odd, *(leaf for leaf in ones if dtypes.get(id(leaf)) in (None, site.cure["from"]))]  # also of integers
     read = [leaf for leaf in ones if leaf in may_be_odd and leaf not in read] + read
-    ways = [nodes for nodes in (read, odd) if nodes]
-    return ways[:1] if len(ways) == 2 and set(ways[0]) == set(ways[1]) else ways
+    ways = []
+    for nodes in (handed, read, odd):
+        if nodes and set(nodes) not in [set(way) for way in ways]:
+            ways.append(nodes)
+    return ways
 
 
 def may_be_list(site, node, call):

@@ -235,6 +235,8 @@ static Json question_of(const Finding& finding, const Cure& cure, const Run& run
       question["value"] = scalar.value;
   }
   add_operand(cure, run, *call, question);
+  if (cure.kind == CureKind::kCastModuleInput)
+    question["inner"] = lines_called_by(cure, run, *call);
   if (cure.kind == CureKind::kCastModuleInput || cure.kind == CureKind::kCastOperand)
     question["origins"] = origins_of(cure, run, *call);
   if (const SourceLine& region = call->autocast.entered; region.file == cure.where.file)

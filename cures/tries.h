@@ -46,6 +46,7 @@ struct Merit {
   bool stops_steps = false;   // weights do not move, in a dtype that they did not have before
   bool loses_steps = false;   // weights still do not move
   double given_up = 0;        // share of what ran in 16 bits, in calls and bytes, and does no more
+  bool in_double = false;     // layers have weights in Double, and had none before
   bool overrides = false;     // a dtype that a line asks for, or that was loaded
   int left = 0;               // warnings of harm that it leaves
   bool leaves_cause = false;  // a promotion that was to be cured still costs time
@@ -58,8 +59,8 @@ struct Merit {
   bool is_setting = false;    // in place of an edit that the program can keep
   int edits = 0;
 
-  bool is_workaround() const { return given_up > 0.25; }
-  int tier() const { return is_workaround() + (given_up > 0.75); }  // of all, or of a part
+  bool is_workaround() const { return in_double || given_up > 0.25; }
+  int tier() const { return is_workaround() + (in_double || given_up > 0.75); }  // a part, or all
   bool has_demerit() const;
   bool operator<(const Merit& other) const;  // better
 };

@@ -69,7 +69,7 @@ def names_that_ran(site):
         is_own = root == "self" and owner is not None and owner is site.class_around(call)
         if is_own or (root != "self" and site.scope_of(call) in scopes_around(site) and is_bound(site, root)):
             found.setdefault(dotted(given[0]), set()).update(site.source.results_at(call))
-    return [name for name, dtypes in found.items() if dtypes == {site.cure["dtype"]}]
+    return [name for name, dtypes in found.items() if dtypes - {""} == {site.cure["dtype"]}]
 
 
 def own_parameters(site):

@@ -409,6 +409,31 @@ void check_read_back(const RunIndex& index, const OpCall& call, Findings& out) {
   });
 }
 
+void check_squares(const RunIndex& index, const OpCall& call, Findings& out) {
+  const OpCall* loss = loss_lost_by(index, call);
+  const std::string message = fmt::format(
+      "squares that an optimizer computes in Half become 0, such as {}{}",
+      short_number(call.inexact->from), loss == nullptr ? "" : "; the loss becomes NaN after it");
+  out.add(call, message, [&] {
+    const CureProposer propose(index, out.options());
+    const OpCall* maker = call.operands.empty()
+                              ? nullptr
+                              : index.provenance().trace_back(call, call.operands.front()).maker;
+    std::vector<Cure> cures;
+    if (maker != nullptr) {
+      add(cures, propose.ask_for(*maker, Dtype::kFloat));
+      add(cures, propose.cast_result(*maker, Dtype::kFloat));
+    }
+    return Details{.odd = call.operands.empty() ? "" : call.operands.front().name,
+                   .why =
+                       "Half has no number between 0 and 6e-08, and a square is smaller than "
+                       "what it is of: an update that divides by its root is far too large",
+                   .fix = "keep the squares in Float, or in BFloat16, which has its range",
+                   .cures = std::move(cures),
+                   .severity = loss == nullptr ? Severity::kWarning : Severity::kError};
+  });
+}
+
 void check_quotient(const OpCall& call, const OpCall& division, Findings& out) {
   const Dtype dtype = *call.result_dtype();
   const std::string message =
@@ -737,6 +762,7 @@ void check(const OpCall& call, const RunIndex& index, Findings& out) {
     return;
   if (ops::is_numpy(call.op)) return check_array(index, call, out);
   if (ops::is_python(call.op)) return check_cut_off(index, call, out);
+  if (squares_vanish(call)) return check_squares(index, call, out);
   InexactValue inexact = *call.inexact;
   const double from = inexact.from, to = inexact.to;
   if (is_of_features(index, call))
@@ -885,6 +911,12 @@ op aten::bitwise_not self=Byte[64] -> Byte[64] at mask.py:3 phase forward
 op aten::add.Tensor self=Byte[64]<#18 other=Bool[64] -> Byte[64] inexact 256 0 at mask.py:3 phase forward
 # EXPECT mask.py:3: warning: aten::add in Byte is 256 and becomes 0 [far-from-float]
 # EXPECT-FIX cast it to Bool before ~, which flips the bits of a byte, mask.py:3
+# An optimizer divides by the root of the squares. BFloat16 has the range of Float.
+op aten::zeros_like self=Float[64]%net.w dtype:=Half -> Half[64] at adam.py:4 Adam.step phase optimizer
+op aten::addcmul_ self=Half[64]<#20!out tensor1=Half[64] tensor2=Half[64] value:=0.001 -> Half[64] inexact 1.6e-08 0 at adam.py:7 Adam.step phase optimizer
+# EXPECT adam.py:7: warning: squares that an optimizer computes in Half become 0, such as 1.6e-08 [far-from-float]
+# EXPECT-FIX cast the result of zeros_like to Float, adam.py:4
+op aten::addcmul_ self=BFloat16[64]!out tensor1=BFloat16[64] tensor2=BFloat16[64] value:=0.001 -> BFloat16[64] at adam.py:17 Adam.step phase optimizer
 # The line that lowered the table lowered parameters, too.
 op aten::_to_copy self=Float[32,32]^^ dtype:=BFloat16 -> BFloat16[32,32] cast 1024 0 0 at table.py:9 main phase load
 )"},

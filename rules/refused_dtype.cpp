@@ -620,6 +620,19 @@ std::optional<Words> of_index(const RefusedCall& refusal, const Judged& judged) 
   return std::nullopt;
 }
 
+// "torch.tensor(n, dtype=torch.uint8)": no op was called that would have the number.
+Words of_number_beyond(const RefusedCall& refusal, const Judged& judged) {
+  const Dtype dtype = refusal.named.front();
+  Words words{.message = fmt::format("a number does not fit {}", dtype_name(dtype)),
+              .why = fmt::format("{} holds no such number, and LibTorch does not cut it off",
+                                 dtype_name(dtype)),
+              .fix = "make the tensor in a dtype that holds all of its numbers"};
+  if (kIntegral.contains(dtype))
+    words.add(judged.propose.rewrite(refusal.call, Dtype::kLong, "no dtype",
+                                     "leave the dtype out, which is then that of the numbers"));
+  return words;
+}
+
 // The operands of a Python function are its variables: that they are what was refused is not known.
 Words of_function(const RefusedCall& refusal, const Judged& judged) {
   const std::string function = refusal.call.op.substr(ops::kPython.size());
@@ -627,6 +640,8 @@ Words of_function(const RefusedCall& refusal, const Judged& judged) {
   const std::string line = judged.propose.line_of(refusal.call);
   if (auto words = of_gradient(refusal, judged)) return *words;
   if (auto words = of_dtype_argument(refusal, judged)) return *words;
+  if (is_named && refusal.error.find("without overflow") != refusal.error.npos)
+    return of_number_beyond(refusal, judged);
   const bool is_narrow =
       is_named && DtypeSet(refusal.named.front()).within(kLowPrecision | kFloat8);
   Words words{.message = is_named ? fmt::format("a {} tensor is refused in {}",

@@ -127,6 +127,27 @@ bool CureProposer::is_from_outside(const OpCall& call, const Operand& operand,
          !is_below(origin->site.module, module);
 }
 
+// "cat([time(t).to(x.dtype), x])": a tensor from outside of the module, seen otherwise, scaled or
+// joined with others, has its dtype still.
+bool CureProposer::is_handed_down(const OpCall& call, const Operand& operand,
+                                  std::string_view module) const {
+  if (!operand.is_floating() || is_parameter(operand)) return false;
+  if (is_from_outside(call, operand, module)) return true;
+  const OpCall* made = index_.run().call(operand.origin);
+  const auto leads = [&](const OpCall& at, const Operand& read) {
+    const std::string op = at.short_op();
+    return is_below(at.site.module, module) && read.dtypes == operand.dtypes &&
+           (index_.has(at, ops::kView | ops::kCopy | ops::kScales | ops::kSubtracts) ||
+            op == "cat" || op == "stack" || op == "add");
+  };
+  if (made == nullptr) return false;
+  for (const OpCall* at : index_.with_makers(*made, leads))
+    for (const Operand& read : at->operands)
+      if (leads(*at, read) && is_from_outside(*at, read, module) && !read.is_wrapped_number)
+        return true;
+  return false;
+}
+
 // A tensor in another floating dtype comes in: ids and masks are no help.
 bool CureProposer::takes_other_floats(const OpCall& call, std::string_view module,
                                       Dtype dtype) const {
@@ -206,9 +227,8 @@ std::optional<Cure> CureProposer::cast_for_model(const OpCall& call, const Opera
   // A library casts its time steps to what the sample has.
   const bool follows_input =
       origin != nullptr && origin->site.inner.known() && index_.has(*origin, ops::kCast);
-  const bool is_data = operand.is_floating()
-                           ? is_from_outside(call, operand, model) || follows_input
-                           : has_lowered_floats(call, operand);
+  const bool is_data = operand.is_floating() ? is_handed_down(call, operand, model) || follows_input
+                                             : has_lowered_floats(call, operand);
   if (!call.site.caller.known() || is_in_cpp(call) || is_attribute || !is_data) return std::nullopt;
   Cure cure = cure_of(CureKind::kCastModuleInput, call, model, dtype);
   cure.where = call.site.caller;

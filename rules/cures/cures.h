@@ -150,6 +150,7 @@ class CureProposer {
   bool calls_function(const OpCall& call) const;
   bool may_call_module(const OpCall& call) const;
   bool is_from_outside(const OpCall& call, const Operand& operand, std::string_view module) const;
+  bool is_handed_down(const OpCall& call, const Operand& operand, std::string_view module) const;
   bool takes_other_floats(const OpCall& call, std::string_view module, Dtype dtype) const;
 
   const RunIndex& index_;

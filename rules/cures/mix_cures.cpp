@@ -68,28 +68,41 @@ static bool cast_at_forward_loss(MixCase& m) {
   return !m.cures.empty();
 }
 
-static void decorate_function(MixCase& m) {
-  if (is_users_own(m.call.site))
-    m.add(m.propose.rewrite(m.call, m.other.dtype, "own backward",
+// "AFB2D" of "AFB2D.forward"; "" of another function.
+static std::string class_of_method(const std::string& function, std::string_view method) {
+  const size_t dot = function.rfind('.');
+  const bool is_it = dot != function.npos && function.substr(dot + 1) == method;
+  return is_it ? function.substr(0, dot) : "";
+}
+
+static void decorate_function(MixCase& m, const OpCall& where) {
+  if (is_users_own(where.site))
+    m.add(m.propose.rewrite(where, m.other.dtype, "own backward",
                             "decorate the function by custom_fwd and custom_bwd, so that its "
                             "backward runs under the autocast of its forward"));
 }
 
 // The backward of a torch.autograd.Function runs outside of the region that its forward ran in,
-// and so does what it runs again.
+// and so does what it runs again. A helper of the file is called by both: then the one function
+// there that is no module's, and has a forward, is meant.
 static void hand_autocast_to_backward(MixCase& m) {
-  const std::string& function = m.call.site.line.function;
-  const size_t dot = function.rfind('.');
-  if (function.substr(dot + 1) != "backward" || dot == function.npos) return;
-  const std::string forward = function.substr(0, dot) + ".forward";
-  const auto& calls = m.index.run().calls;
-  const bool was_in_region = std::any_of(calls.begin(), calls.end(), [&](const OpCall& other) {
-    return other.process == m.call.process && other.site.line.file == m.call.site.line.file &&
-           other.site.line.function == forward &&
-           other.autocast.region_for(m.call.device_type()) != nullptr;
-  });
-  if (was_in_region && m.call.autocast.region_for(m.call.device_type()) == nullptr)
-    decorate_function(m);
+  const std::string device = m.call.device_type();
+  const std::string own = class_of_method(m.call.site.line.function, "backward");
+  const bool is_helper = own.empty() && m.call.site.phase == Phase::kBackward &&
+                         m.call.site.module.empty() && is_users_own(m.call.site);
+  if (m.call.autocast.region_for(device) != nullptr || (own.empty() && !is_helper)) return;
+  const OpCall* forward = nullptr;
+  for (const OpCall& other : m.index.run().calls) {
+    const std::string owner = class_of_method(other.site.line.function, "forward");
+    const bool is_it = own.empty() ? other.site.module_class != owner : owner == own;
+    if (owner.empty() || !is_it || other.process != m.call.process ||
+        other.site.line.file != m.call.site.line.file ||
+        other.autocast.region_for(device) == nullptr)
+      continue;
+    if (forward != nullptr && forward->site.line.function != other.site.line.function) return;
+    forward = &other;
+  }
+  if (forward != nullptr) decorate_function(m, own.empty() ? *forward : m.call);
 }
 
 // An optimizer's states are Float, and all that it computes of a gradient meets them.
@@ -112,7 +125,7 @@ static void reopen_region(MixCase& m) {
   auto again = m.propose.reopen_autocast(m.call);
   const bool is_found = again.has_value();
   m.add(std::move(again));
-  if (is_found) decorate_function(m);
+  if (is_found) decorate_function(m, m.call);
 }
 
 void open_autocast(MixCase& m) {

@@ -15,6 +15,21 @@ static constexpr size_t kMostReached = 4096;
 
 static bool is_lost(const OpCall& call) { return call.inexact && !std::isfinite(call.inexact->to); }
 
+bool squares_vanish(const OpCall& call) {
+  return call.site.phase == Phase::kOptimizer && call.inexact && call.inexact->to == 0 &&
+         call.result_dtype() == Dtype::kHalf;
+}
+
+static const OpCall* divisor_lost_before(const RunIndex& index, const OpCall& backward) {
+  const auto loss = std::ranges::find_if(backward.non_finite,
+                                         [](const NonFinite& found) { return found.is_loss; });
+  if (loss == backward.non_finite.end()) return nullptr;
+  for (const OpCall& call : index.judged_calls())
+    if (call.process == backward.process && squares_vanish(call) && call.first_step < loss->step)
+      return &call;
+  return nullptr;
+}
+
 // Equal calls of a line are one, which has the operands of the first: what led on from one of the
 // others, as of log_prob()'s three subtractions, is known by the line alone.
 static const OpCall* lost_beside(const RunIndex& index, const OpCall& backward,
@@ -41,7 +56,8 @@ const OpCall* origin_of_lost_loss(const RunIndex& index, const OpCall& backward)
       if (made != nullptr && seen.insert(made->id).second) reached.push_back(made);
     }
   }
-  return first != nullptr ? first : lost_beside(index, backward, reached);
+  if (first == nullptr) first = lost_beside(index, backward, reached);
+  return first != nullptr ? first : divisor_lost_before(index, backward);
 }
 
 const OpCall* loss_lost_by(const RunIndex& index, const OpCall& origin) {

@@ -6,8 +6,12 @@
 
 namespace dtypecheck::rules {
 
+// Squares in Half of an optimizer's step, of which many are 0 and are not in Double.
+bool squares_vanish(const OpCall& call);
+
 // Of the op call that begins the backward pass of such a loss: the first one that led to it and
-// gave a NaN or an infinity that Double has not; nullptr where none was seen.
+// gave a NaN or an infinity that Double has not, or squares of a step before that vanished; nullptr
+// where none was seen.
 const OpCall* origin_of_lost_loss(const RunIndex& index, const OpCall& backward);
 
 // The op call that begins the backward pass of the loss that this one is the origin of.

@@ -485,6 +485,16 @@ bool is_computable(const Frame& frame, const c10::OperatorHandle& handle,
                                 draws_nothing(handle, inputs) || is_dropout(op));
 }
 
+bool squares_in_half(const Frame& frame, c10::ArrayRef<const IValue> inputs) {
+  if (!is_op(frame, {"aten::addcmul", "aten::addcmul_", "aten::mul", "aten::square", "aten::pow"}))
+    return false;
+  return std::all_of(frame.op->tensors.begin(), frame.op->tensors.end(), [&](const auto& argument) {
+    const IValue& value = inputs[argument.index];
+    return value.isTensor() && value.toTensor().defined() && value.toTensor().dim() > 0 &&
+           value.toTensor().scalar_type() == at::kHalf;
+  });
+}
+
 // What dtype arguments ask for in 16 bits or in Float is asked for in Double.
 void widen_dtypes(ShadowCall& call, const OpInfo& op) {
   for (const Argument& argument : op.dtypes) {

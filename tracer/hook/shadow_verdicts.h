@@ -349,6 +349,17 @@ Tensor laid_out_as(const Tensor& given, const Tensor& computed) {
   return at::empty_strided(given.sizes(), given.strides(), computed.options()).copy_(computed);
 }
 
+// Of an optimizer's step: squares in Half that are 0. It divides by those that it adds up; of
+// others, as of a norm, the largest alone may matter.
+void judge_squares(const ShadowCall& call, const Frame& frame, const Tensor& actual,
+                   const Tensor& right) {
+  const bool adds_up = is_op(frame, {"aten::addcmul", "aten::addcmul_"});
+  const Tensor gone = actual.eq(0).logical_and(right.ne(0)).view({-1}).nonzero().view({-1});
+  if (gone.numel() < kFewest || gone.numel() * (adds_up ? 32 : 1) < actual.numel()) return;
+  const Tensor one = right.contiguous().view({-1}).index_select(0, gone.slice(0, 0, 1));
+  note(call, frame, one.item<double>(), 0);
+}
+
 void judge(ShadowCall& call, const ShadowCall& before, const Frame& frame, const Tensor& given,
            const Tensor& computed) {
   if (!given.defined() || !computed.defined() || !is_shadowable(given)) return;
@@ -371,6 +382,8 @@ void judge(ShadowCall& call, const ShadowCall& before, const Frame& frame, const
     call.arrival = Arrival::kUnknown;  // in the answer itself
     return;
   }
+  if (frame.phase == static_cast<uint8_t>(Phase::kOptimizer))
+    return judge_squares(call, frame, actual, right);
   if (actual.is_floating_point()) {
     call.carried.clear();
     const bool stays = judge_floats(call, frame, actual, right) || call.has_grown;

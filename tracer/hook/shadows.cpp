@@ -308,7 +308,9 @@ void begin_shadow(ThreadState* state, Frame& frame, const at::RecordFunction& fn
                   c10::ArrayRef<const c10::IValue> inputs) {
   const Options& options = tracer.options;
   if (options.keep_going || options.fix) return;
-  if (frame.phase == static_cast<uint8_t>(Phase::kOptimizer)) return;  // lost-update's
+  // What an update loses is lost-update's, but for squares in Half, such as Adam's.
+  const bool is_update = frame.phase == static_cast<uint8_t>(Phase::kOptimizer);
+  if (is_update && !squares_in_half(frame, inputs)) return;
   const auto handle = c10::Dispatcher::singleton().findSchema(*fn.operator_name());
   if (!handle) return;
   const bool is_computed = is_computable(frame, *handle, inputs);

@@ -156,8 +156,9 @@ void on_uncaught(const python::Refusal& refusal) {
   if (!state || state->busy || !tracer.is_on()) return;
   BusyScope busy(state);
   write_fact(FactKey::kUncaught, refusal.type + ": " + refusal.message);
-  const bool speaks_of_dtypes = refusal.message.find("dtype") != std::string::npos ||
-                                refusal.message.find("floating point") != std::string::npos;
+  bool speaks_of_dtypes = false;
+  for (const char* words : {"dtype", "floating point", "cannot be converted to type"})
+    speaks_of_dtypes |= refusal.message.find(words) != std::string::npos;
   // A GradScaler that accelerate never made is asked for by functions that hold no tensor, too.
   const bool is_none = refusal.message.compare(0, 10, "'NoneType'") == 0;
   if (refusal.tensors.empty() && !speaks_of_dtypes && !is_none) return;

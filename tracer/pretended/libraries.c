@@ -54,7 +54,8 @@ GIVES_HANDLE(cudnnCreateRNNDataDescriptor)
 GIVES_HANDLE(cudnnCreateSpatialTransformerDescriptor)
 
 /* cudnnConvolution{Fwd,BwdData,BwdFilter}AlgoPerf_t are alike: algorithm, status, time, memory,
- * determinism, math type, three to come. Algorithm 1 exists in each direction. */
+ * determinism, math type, three to come. Algorithm 1 exists in each direction. LibTorch checks that
+ * the math is FMA (3) for Float where cudnn.allow_tf32 is off. */
 struct algorithm {
   int algorithm, status;
   float time;
@@ -62,7 +63,7 @@ struct algorithm {
   int deterministic, math, reserved[3];
 };
 static int one_algorithm(int* found, struct algorithm* results) {
-  *results = (struct algorithm){.algorithm = 1, .deterministic = 1};
+  *results = (struct algorithm){.algorithm = 1, .deterministic = 1, .math = 3};
   return *found = 1, OK;
 }
 #define GETS_ALGORITHM(name)                                                                \

@@ -23,6 +23,7 @@ class Block(nn.Module):
 
 
 def train(kind):
+    torch.backends.cudnn.allow_tf32 = kind != "masters"
     model = Block().cuda()
     low = torch.float16 if kind == "fp16" else torch.bfloat16
     masters = list(model.parameters())
