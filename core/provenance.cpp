@@ -216,7 +216,36 @@ std::vector<ShownStep> shown_steps(const Provenance& provenance) {
   return shown;
 }
 
+// "low + torch.rand(n, dtype=low.dtype) * (high - low)": numbers are drawn in the dtype of what
+// they meet, and that one explains more.
 Provenance ProvenanceIndex::trace_back(const OpCall& reader, const Operand& operand) const {
+  Provenance provenance = follow(reader, operand);
+  const OpCall* drawn = provenance.maker;
+  if (drawn == nullptr || !has(*drawn, ops::kDraws) || !makes_dtype(*drawn, operand.dtypes))
+    return provenance;
+  for (size_t i = provenance.steps.size() - 1; i-- > 0;) {
+    const ProvenanceStep& step = provenance.steps[i];
+    for (const Operand& met : step.call->operands) {
+      if (&met == step.from || met.dtypes != operand.dtypes || !met.promotes() ||
+          met.is_wrapped_number || met.origin == kNoOpCall)
+        continue;
+      Provenance other = follow(*step.call, met);
+      if (other.maker == nullptr || has(*other.maker, ops::kDraws)) continue;
+      Provenance spliced{.dtypes = operand.dtypes};
+      for (size_t j = 0; j < i; ++j) add_step(provenance.steps[j], spliced);
+      ProvenanceStep turned = step;
+      turned.from = &met;
+      add_step(turned, spliced);
+      for (const ProvenanceStep& its : other.steps) add_step(its, spliced);
+      spliced.is_from_worker = other.is_from_worker;
+      spliced.is_probable = other.is_probable;
+      return spliced;
+    }
+  }
+  return provenance;
+}
+
+Provenance ProvenanceIndex::follow(const OpCall& reader, const Operand& operand) const {
   Provenance provenance{.dtypes = operand.dtypes};
   const OpCall* at = &reader;
   bool in_worker = false;

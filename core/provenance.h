@@ -70,6 +70,8 @@ class ProvenanceIndex {
     const OpCall* call = nullptr;
     bool is_only_one = true;
   };
+  // By one operand of each call.
+  Provenance follow(const OpCall& reader, const Operand& operand) const;
   Fit handed_over_to(const OpCall& reader, const Operand& operand) const;
   const std::vector<HandedOver>& handed_over(uint32_t reading_process) const;
 

@@ -198,7 +198,7 @@ def asked_instead(site, node, dtype, suffix):
             return [site.source.replaced(asked if default is None else default, dtype)]
     is_drawn = name.startswith("rand") and "float" not in site.cure["dtype"]  # it draws no integers
     is_factory = name in FACTORIES and not is_drawn and (site.is_function(node) or name.startswith("new_"))
-    if is_factory and not any(isinstance(a, ast.Starred) for a in node.args) and ("(" not in dtype or dtype.endswith(".dtype")):
+    if is_factory and all(k.arg is not None for k in node.keywords) and ("(" not in dtype or dtype.endswith(".dtype")):
         if suffix.startswith(".to("):
             return [with_keyword(site, node, f"dtype={dtype}")]
     return []

@@ -7,8 +7,8 @@ import re
 from modules import module_call
 from operands import operand_nodes
 from statement import Site
-from syntax import (DTYPES, DTYPE_KEYWORDS, FACTORIES, FUNCTIONS, LOW, binder_of, binds, calls_in, dotted, import_of_torch, index_of, is_cast, is_name,
-                    last_part, method_of, numpy_name, shown_by, torch_name)
+from syntax import (VIEWS, DTYPES, DTYPE_KEYWORDS, FACTORIES, FUNCTIONS, LOW, binder_of, binds, calls_in, dotted, import_of_torch, index_of, is_cast, is_name,
+                    last_part, method_of, numpy_name, shown_by, torch_name, without_methods)
 
 # Layers that have a weight in the dtype of all their parameters.
 LAYERS_WITH_WEIGHT = re.compile(r"Linear$|Bilinear$|Conv(Transpose)?\dd$|(Layer|Group|Batch|Instance|RMS)Norm(\dd)?$|PReLU$")
@@ -199,9 +199,10 @@ def shaped_by(site, made):
         return []
     bound = [binder_of(site.source, k.value.id, site.statement) for k in made.keywords if k.arg == "device" and isinstance(k.value, ast.Name)]
     values = [n.value for n in bound if isinstance(n, ast.Assign) and isinstance(n.value, ast.Attribute) and n.value.attr == "device"]
-    found = [f"{site.source.text(node.value)}.dtype" for node in [*ast.walk(made), *values]
-             if isinstance(node, ast.Attribute) and node.attr in ("device", "shape", "size") and (
-                 is_name(node.value) or isinstance(node.value, ast.Call) and last_part(node.value.func) == "next")]
+    shapes = [without_methods(node.value, VIEWS) for node in [*ast.walk(made), *values]
+              if isinstance(node, ast.Attribute) and node.attr in ("device", "shape", "size")]
+    found = [f"{site.source.text(node)}.dtype" for node in shapes
+             if is_name(node) or isinstance(node, ast.Call) and last_part(node.func) == "next"]
     has_own = any(isinstance(n, ast.Attribute) and dotted(n) == "self.dtype" for n in ast.walk(site.source.tree))
     return [text for text in found if text != "self.dtype" or has_own]
 

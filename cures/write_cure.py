@@ -935,6 +935,17 @@ def cast_gradient(site):
     return [edits, *cast_ways(site, statement.value)[-1:]]
 
 
+def cast_kept(site):
+    """self.k = self.k.to(k.dtype) above self.k.index_copy_(0, at, k) and self.k[at] = k: what a module keeps, in the dtype of what is
+    written to it."""
+    targets = getattr(site.statement, "targets", [])
+    written = [n.func.value for n in site.calls() if method_of(n).endswith("_")] + [n.value for n in targets if isinstance(n, ast.Subscript)]
+    kept = only([n for n in written if is_name(n) and dotted(n).startswith("self.")], "what the module keeps")
+    line, text = site.statement.lineno - 1, site.source.text(kept)
+    return [[site.source.new_line(line, site.source.indent_of(line), f"{text} = {text}.to({dtype})"), *more]
+            for dtype, more in dtype_texts(site, kept)]
+
+
 def cast_gradient_read(site):
     """grad = p.grad in the optimizer's class, of which all is computed that its states meet."""
     around = site.class_around()
@@ -1464,7 +1475,7 @@ def copied_back(site):
 REWRITES = {"linear in Float": linear_in_float, "copied back": copied_back, "clipped": clipped, "clipped back": clipped_picture, "astype": astype, "autocast left": leave_autocast,
             "autocast off": autocast_off, "lowest": lowest, "held at lowest": held_at_lowest, "constructor": constructor, "not in place": not_in_place,
             "floating alone": floating_alone, "floats alone": floats_alone, "floor": floor, "whole numbers": whole_numbers, "^": exclusive_or,
-            "~": invert, "number": fit_number, "epsilon": fit_epsilon, "bound": fit_bound, "optimizer epsilon": fit_optimizer_epsilon, "default dtype": default_dtype, "gradient": cast_gradient, "gradient read": cast_gradient_read,
+            "~": invert, "number": fit_number, "epsilon": fit_epsilon, "bound": fit_bound, "optimizer epsilon": fit_optimizer_epsilon, "default dtype": default_dtype, "gradient": cast_gradient, "gradient read": cast_gradient_read, "kept": cast_kept,
             "numpy": cast_for_numpy, "requires_grad_": cast_before_requires_grad, "inverted": cast_inverted, "parameter cast": cast_in_parameter, "arguments": cast_arguments,
             "scaler": without_scaler, "dtype": dtype_argument, "dtype given": dtype_given, "dtype named": dtype_named, "no dtype": without_dtype, "dtype left out": dtype_left_out,
             "asked": ask_otherwise, "region again": reopened, "region dtype": region_dtype, "scaled": scaled, "unscale": unscale, "buffer": buffer,

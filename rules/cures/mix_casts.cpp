@@ -90,6 +90,13 @@ void cast_for_written(MixCase& m) {
                              !was_lowered_by_autocast(m, m.odd) &&
                              m.call.autocast.region_for(m.call.device_type()) == nullptr;
   if (is_by_default) m.add(*made);
+  // A cache in the default's dtype, and keys that autocast computed.
+  const bool is_cache = m.other.dtype == Dtype::kFloat && kLowPrecision.contains(m.odd.dtype) &&
+                        was_lowered_by_autocast(m, m.odd) && is_users_own(m.call.site) &&
+                        !m.call.site.module.empty() && !CureProposer::is_learned(*m.other.operand);
+  if (is_cache)
+    m.add(m.propose.rewrite(m.call, m.odd.dtype, "kept",
+                            "cast what the module keeps to the dtype of what is written to it"));
   cast_all_read(m);
   cast_side(m, m.odd, m.other.dtype);
   if (made) m.add(*made);
