@@ -271,6 +271,10 @@ void note_places(const Trial& trial, const Finding& of, std::vector<Candidate>& 
     const Cure& cure = *one.parts.front().second;
     const Finding& goal = refusal_of(trial, of, cure);
     if (!is_refusal(run, goal)) continue;  // what reads rounded numbers takes others as well
+    const OpCall* call = run.call(cure.call);
+    const bool is_for_model = cure.kind == CureKind::kCastModuleInput && call != nullptr &&
+                              cure.where == call->site.caller;
+    if (is_for_model) continue;  // where a model begins is as good a place as where its data do
     const OpCall* origin = origin_of(run, goal, cure);
     const bool is_several = cure.operand.find(',') != std::string::npos;  // of which no line is all
     if (origin == nullptr || is_several) continue;

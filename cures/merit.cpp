@@ -18,15 +18,16 @@ namespace dtypecheck::cures {
 bool Merit::operator<(const Merit& other) const {
   const auto order = [](const Merit& one) {
     return std::tuple(one.stops_steps, one.tier(), one.overrides, one.loses_steps, one.left,
-                      one.leaves_cause, one.dead + one.doubled, one.literals, one.place,
-                      one.integers, one.in_libraries, one.left_costs, one.is_setting, one.edits);
+                      one.leaves_cause, one.promotes, one.dead + one.doubled, one.literals,
+                      one.place, one.integers, one.in_libraries, one.left_costs, one.is_setting,
+                      one.edits);
   };
   return order(*this) < order(other);
 }
 
 bool Merit::has_demerit() const {
-  return loses_steps || overrides || left > 0 || leaves_cause || is_workaround() || dead > 0 ||
-         doubled > 0 || literals > 0 || place > 0 || integers > 0 || in_libraries > 0;
+  return loses_steps || overrides || left > 0 || leaves_cause || promotes || is_workaround() ||
+         dead > 0 || doubled > 0 || literals > 0 || place > 0 || integers > 0 || in_libraries > 0;
 }
 
 static bool multiplies(const OpCall& call) {
@@ -164,6 +165,7 @@ void add_run(Merit& merit, const Trial& trial, const LowShare& before, const Jud
     const bool stands_still = loses_steps(finding) && !is_other;
     (costs_only(finding) || is_other ? left_costs : left).insert(finding.message);
     merit.loses_steps |= stands_still;
+    merit.promotes |= was_error && costs_only(finding) && !judge.knew(finding);
     merit.stops_steps |= stands_still && !judge.has_trained_in(trial.recorded.run, finding);
   }
   merit.left = static_cast<int>(left.size());
@@ -188,6 +190,7 @@ std::string cost_words(const Merit& merit) {
   add(merit.loses_steps, "weights still do not move");
   add(merit.loses_steps ? 0 : merit.left, "it leaves a warning of harm");
   add(merit.overrides, "it overrides a dtype that a line asks for, or that was loaded");
+  add(merit.promotes, "it leaves a promotion, which costs time");
   add(merit.dead, "it leaves a name or an option that nothing reads any more");
   add(merit.doubled, "it casts what is cast already");
   add(merit.literals, "it writes a dtype down, whatever the program computes in");

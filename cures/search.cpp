@@ -28,8 +28,9 @@ class Goals {
   // Where the recorded run was refused, what a command line asks for is none.
   bool is_refused = false;
 
-  // What ended the run, then what else is an error, then warnings: what harms results, then weights
-  // that do not move, whose cure would hide the others', and then what costs time and memory.
+  // What ended the run, then what else is an error, then warnings: what harms results, of these
+  // first what knows more than a number that is off, then weights that do not move, whose cure
+  // would hide the others', and then what costs time and memory.
   const Finding* next(const Node& node) const {
     const Finding* next = nullptr;
     for (const Finding& finding : node.trial->findings) {
@@ -41,9 +42,10 @@ class Goals {
   }
 
   static int urgency(const Finding& finding) {
-    if (finding.severity == Severity::kError) return 3;
+    if (finding.severity == Severity::kError) return 4;
     if (loses_steps(finding)) return 1;
-    return costs_only(finding) ? 0 : 2;
+    if (costs_only(finding)) return 0;
+    return finding.rule == rules::far_from_float.doc.id ? 2 : 3;
   }
 
   void give_up(const Finding& goal) { given_up_.insert(key_of(goal)); }

@@ -50,6 +50,7 @@ struct Merit {
   bool overrides = false;     // a dtype that a line asks for, or that was loaded
   int left = 0;               // warnings of harm that it leaves
   bool leaves_cause = false;  // a promotion that was to be cured still costs time
+  bool promotes = false;      // what no run without a change promoted
   int dead = 0, doubled = 0;  // see Demerits
   int literals = 0;           // where a name in scope has the dtype
   int place = 0;              // at the use where only the origin is wrong, or the other way round

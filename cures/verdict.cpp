@@ -294,6 +294,7 @@ void Judge::remember(const Trial& trial) {
   for (const OpCall& call : trial.recorded.run.calls) {
     reached_.insert(place_of(call));
     made_.insert(dtypes_of(call));
+    if (call.cast && call.cast->looked > 0) looked_.insert(dtypes_of(call));
   }
 }
 
@@ -393,7 +394,7 @@ Judgement Judge::judge(const Node& node, const Finding& goal, const Node& next, 
     if (makes_non_finite(finding) && !loses_loss && is_as_it_was(trial.recorded.run, finding))
       continue;
     if (finding.severity == Severity::kError && error == nullptr) error = &finding;
-    if (finding.severity < Severity::kWarning || known_.contains(name_of(finding))) continue;
+    if (finding.severity < Severity::kWarning || knew(finding)) continue;
     // Another setting is another branch of the program, with a fault of its own to be cured.
     const bool harms = finding.severity == Severity::kError || !costs_only(finding);
     if (is_setting && !makes_non_finite(finding) && harms && !finding.cures.empty()) {
@@ -408,6 +409,9 @@ Judgement Judge::judge(const Node& node, const Finding& goal, const Node& next, 
         (is_as_it_was(trial.recorded.run, finding) ||
          stood_still_before(trial.recorded.run, finding)))
       continue;
+    if (!is_own && was_not_looked_at(trial.recorded.run, finding)) continue;
+    // What costs time alone is a demerit of what lets a refused program run.
+    if (!is_own && costs_only(finding) && is_refusal(node.run(), goal)) continue;
     if (makes_non_finite(finding) || is_own || (finding.severity == Severity::kWarning && is_there))
       return {Verdict::kRefuted, Reason::kWorse, "new finding: " + described(finding)};
   }
@@ -447,6 +451,8 @@ Judgement Judge::judge(const Node& node, const Finding& goal, const Node& next, 
           fmt::format("{}{}, {}{}", how_far(trial), skipped, left_words(trial), compared)};
 }
 
+bool Judge::knew(const Finding& finding) const { return known_.contains(name_of(finding)); }
+
 bool Judge::was_reached(const Run& run, const Finding& finding) const {
   const OpCall* call = run.call(finding.call);
   return call == nullptr || reached_.contains(place_of(*call));
@@ -461,6 +467,14 @@ bool Judge::has_trained_in(const Run& run, const Finding& finding) const {
                     return parameter.second.intersects(operand.dtypes);
                   });
          });
+}
+
+// One call in sixteen is, and another one in each run: that the run without a change is without the
+// finding says nothing.
+bool Judge::was_not_looked_at(const Run& run, const Finding& finding) const {
+  const OpCall* call = run.call(finding.call);
+  return call != nullptr && call->cast && made_.contains(dtypes_of(*call)) &&
+         !looked_.contains(dtypes_of(*call));
 }
 
 // The repair run, which may have been ended sooner, stepped the same in the same dtypes.

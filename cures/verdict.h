@@ -46,6 +46,8 @@ class Judge {
   // An unpatched run trained weights in the dtype of those that do not move.
   bool has_trained_in(const Run& run, const Finding& finding) const;
 
+  // A run without a change has it as well.
+  bool knew(const Finding& finding) const;
   // A NaN that no op made, which all runs were given.
   bool came_with_data(const Run& run, const Finding& finding) const;
   // The goal was an error for what came of it, and costs time alone now.
@@ -58,6 +60,7 @@ class Judge {
  private:
   bool was_reached(const Run& run, const Finding& finding) const;
   bool is_as_it_was(const Run& run, const Finding& finding) const;
+  bool was_not_looked_at(const Run& run, const Finding& finding) const;
   bool stood_still_before(const Run& run, const Finding& finding) const;
   std::optional<Judgement> judge_numbers(const Trial& trial, std::string& compared);
   double spread();
@@ -68,7 +71,7 @@ class Judge {
   bool loses_loss_ = false;          // an unpatched run's loss was NaN or infinite
   std::optional<Progress> enough_;   // of a program that the repair run saw no end of
   std::optional<double> spread_;  // of what it prints, by rounding alone; asked where a try differs
-  std::set<std::string> known_, reached_, made_;
+  std::set<std::string> known_, reached_, made_, looked_;
   std::map<std::string, DtypeSet> trained_;
 };
 

@@ -40,7 +40,7 @@ from syntax import (CASTS, CAST_METHODS, DTYPES, DTYPE_KEYWORDS, FACTORIES, FUNC
                     calls_in, casts_low, dotted, head_nodes, import_of_torch, index_of, is_cast, is_compound, is_loaded, is_name,
                     last_part, learn, may_be_tensor, method_of, names_bound, new_import, new_statement, numpy_name, only,
                     require_own_lines, shown_by, statement_at, torch_name, without_methods)
-from wanted_dtype import dtype_names, dtype_texts, dtypes_named, names_of_dtype  # noqa: E402
+from wanted_dtype import dtype_names, dtype_of, dtype_texts, dtypes_named, names_of_dtype  # noqa: E402
 
 
 # ---- kinds of cures: each gives its ways, a way is a list of edits
@@ -235,9 +235,25 @@ def made_alike(site, node):
     return alike if all(site.source.results_at(n) and site.source.results_at(n) <= wanted for n in alike) else [node]
 
 
+def lowered_between(site, node):
+    """x, y = x.float(), y.float() for x.bfloat16().float(), y.bfloat16().float(): the casts that only round are left out."""
+    def rounds(call):
+        inner = call.func.value if asks_for_dtype(site, call) else None
+        asks = [one for one in (call, inner) if isinstance(one, ast.Call) and asks_for_dtype(site, one)]
+        return [CAST_METHODS.get(one.func.attr) or next(dtype_of(site, a) for a in one.args if dtype_of(site, a)) for one in asks] == [
+            site.cure["dtype"], site.cure["from"]]
+    if not isinstance(node, ast.Call) or not rounds(node):
+        return []
+    return [[site.source.removed_behind(call.func.value.func.value, call.func.value) for call in calls_in(head_nodes(site.statement))
+             if rounds(call)]]
+
+
 @writes("cast result")
 def cast_result(site):
     node = made_by(site)
+    between = [] if node is None else lowered_between(site, node)
+    if between:
+        return between
     if node is not None:
         alike = made_alike(site, node)
         return cast_ways(site, alike) + (cast_ways(site, node) if len(alike) > 1 else []) + copied(site)

@@ -364,7 +364,6 @@ op aten::zeros dtype:=BFloat16 -> BFloat16[4,4] at loss.py:5 phase forward step 
 op aten::add_.Tensor self=BFloat16[4,4]!out<#20 other=BFloat16[4,4] -> BFloat16[4,4] at loss.py:6 phase forward step 1-2 count 512
 )"},
     .check = check,
-    .loses_steps = true,
 };
 
 }  // namespace dtypecheck::rules

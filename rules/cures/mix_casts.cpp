@@ -109,8 +109,9 @@ void cast_at_caller(MixCase& m) {
   const bool is_callers = made != nullptr && made != m.source.maker && !m.odd.is_parameter() &&
                           is_in_forward(made->site.line) && is_in_forward(m.call.site.line) &&
                           made->site.line.function != m.call.site.line.function;
-  if (is_callers && m.other.is_parameter() && !m.index.has(*made, ops::kCast))
-    m.add(m.propose.cast_result(*made, m.other.dtype));
+  if (!is_callers || !m.other.is_parameter() || m.index.has(*made, ops::kCast)) return;
+  m.add(m.propose.cast_for_model(m.call, *m.odd.operand, m.other.dtype));
+  m.add(m.propose.cast_result(*made, m.other.dtype));
 }
 
 }  // namespace dtypecheck::rules

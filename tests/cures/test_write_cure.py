@@ -56,12 +56,12 @@ class WriteCureTest(unittest.TestCase):
             ast.parse(text)
         return texts
 
-    def check(self, before, after, *cure, **more):
+    def check(self, before, after, /, *cure, **more):
         """The line behind `import torch`, and what the first way makes of it."""
         head = "import torch\n"
         self.assertEqual(self.ways(head + before + "\n", *(cure or (2, "cast operand")), **more)[0], head + after + "\n")
 
-    def refuse(self, reason, text, *cure, **more):
+    def refuse(self, reason, text, /, *cure, **more):
         with self.assertRaisesRegex(Unplaced, reason):
             self.ways(text, *(cure or (2, "cast operand")), **more)
 
@@ -145,6 +145,44 @@ class WriteCureTest(unittest.TestCase):
         self.check("loss = criterion(f(x), y.view(-1))", "loss = criterion(f(x).to(torch.float32), y.view(-1))", 2, "cast module input", **loss)
         self.refuse("", "import torch\nloss = net(f(x), y.view(-1))\n", 2, "cast module input",
                     **dict(loss, module="net", module_class="Net"))
+
+    def test_what_lines_of_a_forward_refuse(self):
+        model = self.path.parent / "model.py"
+        model.write_text("import torch\nclass Net:\n    def forward(self, x, t, context, pooled=None):\n        emb = embed(t).to(pooled.dtype)\n"
+                         "        h = self.time(torch.cat([emb, pooled], -1)) + x.half()\n        return self.out(context[:, 0] * 2, h)\n")
+        how = dict(module="net", dtype="bfloat16", before="float32", operand="net.time")
+        inner = {5: [13, 5, 51], 6: [16, 6, 46]}
+
+        def written(call, *lines):
+            given = [{"file": str(model), "line": line, "extent": inner[line]} for line in lines]
+            return self.ways(f"import torch\ny = net({call})\n", 2, "cast module input", **how, inner=given)[0].split("net(")[1][:-2]
+        self.assertEqual(written("x, t, c, pooled=p", 5), "x, t, c, pooled=p.to(torch.bfloat16)")
+        self.assertEqual(written("x, t, c, p", 5, 6), "x, t, c.to(torch.bfloat16), p.to(torch.bfloat16)")
+        self.refuse("which arguments", "import torch\ny = net(x, t, c, p)\n", 2, "cast module input", **how, inner=[])
+        gone = [{"file": str(model) + ".gone", "line": 5, "extent": inner[5]}]
+        self.refuse("which arguments", "import torch\ny = net(x, t, c, p)\n", 2, "cast module input", **how, inner=gone)
+
+    def test_what_a_module_keeps(self):
+        how = dict(op="index_copy_", operand="kept", arguments=["self", "index", "source"], dtype="bfloat16", before="float32")
+        how["others"] = ["source"]
+        self.check("def f(self, i, k):\n    k = self.k.index_copy_(2, i, k)",
+                   "def f(self, i, k):\n    self.k = self.k.to(k.dtype)\n    k = self.k.index_copy_(2, i, k)", 3, "rewrite", **how)
+        self.check("self.k[i] = k", "self.k = self.k.to(torch.bfloat16)\nself.k[i] = k", 2, "rewrite", **{**how, "op": "index_put_", "others": []})
+        self.refuse("what the module keeps", "import torch\nk = cache.index_copy_(2, i, k)\n", 2, "rewrite", **how)
+
+    def test_a_cast_that_only_rounds_is_left_out(self):
+        how = dict(op="_to_copy", operand="", arguments=["self"], dtype="float32", before="bfloat16")
+        self.check("x, y = x.bfloat16().float(), y.bfloat16().float()", "x, y = x.float(), y.float()", 2, "cast result",
+                   **how, extent=[8, 2, 20])
+        self.check("x = x.bfloat16().cuda()", "x = x.float().cuda()", 2, "cast result", **how)
+
+    def test_what_gives_a_factory_its_shape(self):
+        made = dict(op="zeros", operand="", arguments=[], dtype="bfloat16", before="float32")
+        for shape in ("g.t().size()", "n, *g.shape"):
+            self.check(f"m = torch.zeros({shape})", f"m = torch.zeros({shape}, dtype=g.dtype)", 2, "cast result", **made)
+        self.check("m = torch.zeros(3, **more)", "m = torch.zeros(3, **more).to(torch.bfloat16)", 2, "cast result", **made)
+        self.ways("import torch\nm = {k: torch.zeros(*v.shape) for k, v in o.items()}\n", 2, "cast result", **made)
+        self.assertEqual(self.demerits[0]["integers"], 0)
 
     def test_a_shape_of_ones_own(self):
         made = dict(op="zeros", operand="", arguments=[])

@@ -264,6 +264,34 @@ TEST_CASE("What values are worth in a repair run, which looks at none, is no fau
   CHECK(judged_beside(trial(Dtype::kFloat, true, Dtype::kBFloat16)) == Verdict::kProven);
 }
 
+TEST_CASE("What was not looked at in the run without a change is no new finding") {
+  const auto trial = [](uint64_t looked, bool is_found) {
+    Trial one = ended({});
+    OpCall cast{.id = 1, .op = "aten::_to_copy", .outcome = Outcome::kReturned};
+    cast.operands = {{.name = "self", .dtypes = Dtype::kFloat, .shape = {64}}};
+    cast.results = {{.dtypes = Dtype::kHalf, .shape = {64}, .origin = 1}};
+    cast.cast.emplace();
+    cast.cast->looked = looked;
+    if (is_found)
+      one.findings = {{.rule = "lossy-cast",
+                       .severity = Severity::kWarning,
+                       .message = "100 % of a gradient becomes 0",
+                       .call = 1}};
+    one.recorded.run.calls = {cast};
+    return one;
+  };
+  const auto verdict = [&](uint64_t looked_before) {
+    Judge judge([] { return Trial(); });
+    const Trial before = trial(looked_before, false);
+    judge.remember(before);
+    const Node node{.trial = std::make_shared<Trial>(before), .program = {}};
+    const Node next{.trial = std::make_shared<Trial>(trial(64, true)), .program = {}};
+    return judge.judge(node, kGoal, next, /*is_setting=*/false).verdict;
+  };
+  CHECK(verdict(0) == Verdict::kProven);
+  CHECK(verdict(64) == Verdict::kRefuted);
+}
+
 TEST_CASE("Merits compare in the order of what a maintainer minds") {
   const Merit none, setting{.is_setting = true}, doubled{.doubled = 1, .edits = 1};
   const Merit literal{.literals = 1}, float_model{.given_up = 1}, large{.edits = 9};
@@ -280,6 +308,10 @@ TEST_CASE("Merits compare in the order of what a maintainer minds") {
   CHECK(Merit{.left = 1} < float_model);
   CHECK(Merit{.given_up = 0.5, .left = 1} < float_model);
   CHECK(Merit{.loses_steps = true} < float_model);
+  CHECK(doubled < Merit{.promotes = true});
+  CHECK(Merit{.promotes = true}.has_demerit());
+  CHECK(Merit{.left = 1} < Merit{.in_double = true});
+  CHECK_THAT(cost_words({.in_double = true}), Equals("a workaround: layers compute in Double"));
   CHECK_FALSE(setting.has_demerit());
   CHECK_FALSE(large.has_demerit());
   CHECK(float_model.has_demerit());
