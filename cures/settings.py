@@ -40,6 +40,9 @@ def named_like(name):
     return any(part in text for part in PRECISION_NAMES)
 
 
+MIXED_WORDS = ("amp", "mixed")  # beside 16 bits by name: Float weights under autocast, in 16 bits that the program chooses
+
+
 def row_of(word):
     plain = word.lower()
     plain = plain[len("torch."):] if plain.startswith("torch.") else plain
@@ -68,9 +71,9 @@ def others(word, choices=None):
     found = [(spelled_as(word, row[0]), dtype) for dtype, needed in wanted for family in families.split(",") for row in PRECISIONS
              if row[1] == dtype and family in row[3].split(",") and needed in (row[2], None)]
     if choices:
-        found = [pair for pair in found if pair[0] in choices] + [(choice, dtype_of(choice)) for choice in choices]
+        found = [pair for pair in found if pair[0] in choices] + [(choice, own if choice in MIXED_WORDS else dtype_of(choice)) for choice in choices]
     return [(other, dtype) for other, dtype in dict.fromkeys(found)
-            if other != word and (dtype in ("BFloat16", "Float") or dtype == "Half" and use == "weights")]
+            if other != word and (dtype in ("BFloat16", "Float") or dtype == "Half" and use == "weights" or other in MIXED_WORDS)]
 
 
 def is_flag(option):

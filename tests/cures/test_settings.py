@@ -57,6 +57,15 @@ class SettingsTest(unittest.TestCase):
                                    "--precision fp16 --vae_dtype float32"])
         self.assertEqual(given, [])
 
+    def test_mixed_precision_beside_weights_in_16_bits(self):
+        with tempfile.TemporaryDirectory() as folder:
+            script = pathlib.Path(folder, "train.py")
+            def changed(choices, given):
+                script.write_text(f"p.add_argument('--precision', default='fp32', choices={choices})\n")
+                return [one["command"][-1] for one in settings.in_command(["python", "train.py", "--precision", given], folder)]
+            self.assertEqual(changed(["fp32", "bf16", "amp"], "bf16"), ["fp32", "amp"])
+            self.assertEqual(changed(["fp32", "amp"], "fp32"), [])
+
     def test_mixed_precision_that_was_forgotten(self):
         def changed(*words):
             return [" ".join(one["command"][2:]) for one in settings.in_command(["python", "train.py", *words], folder)]
