@@ -51,7 +51,8 @@ enum Fact : uint64_t {
   kDraws = 1ull << 31,  // random numbers: other ones in another dtype, and so does what draws next
   // Its last operand is memory that the forward pass kept for it, and did not write in full.
   kGivenWorkspace = 1ull << 32,
-  kWhole = 1ull << 33,  // gives numbers without a fraction, in whatever dtype
+  kWhole = 1ull << 33,     // gives numbers without a fraction, in whatever dtype
+  kDimStays = 1ull << 34,  // its `dim` is the one that it does not sum over: all others it does
 };
 
 constexpr uint64_t kPassesOn = kView | kCopy;  // the same values, in the same dtype

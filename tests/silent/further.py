@@ -842,6 +842,15 @@ def level_behind_dropout():
     return torch.nn.functional.dropout(rows, 0.1, training=True).square().mean()
 
 
+@reported(None, "norms over all dimensions but one, of more numbers than are looked at")
+def norms_over_all_but_one():
+    torch.manual_seed(6)
+    v = (torch.randn(128, 16, 64) * 0.01).to(in_mode(torch.bfloat16, torch.float32))
+    g = v.square().sum((0, 1), keepdim=True).sqrt()
+    weight = torch._weight_norm(v, g, 2).float().square().sum()
+    return weight + torch.renorm(v, 2, 1, 1.0).float().square().sum() + torch.renorm(v, 2, 2, 1.0).float().square().sum()
+
+
 @reported("far-from-float", "a histogram of codes")
 def histogram_of_bytes():
     codes = torch.arange(640) % 2

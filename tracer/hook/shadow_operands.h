@@ -92,6 +92,7 @@ Tensor cut_rows(const Rows& rows, const Tensor& whole, const Tensor& part) {
 c10::optional<int64_t> least_dimension(const c10::OperatorHandle& handle,
                                        c10::ArrayRef<const IValue> inputs, int64_t dimensions) {
   c10::optional<int64_t> least;
+  if (ops::facts_of(handle.schema().name()) & ops::kDimStays) return least;
   const auto take = [&](int64_t at) {
     const int64_t from_0 = at < 0 ? at + dimensions : at;
     least = least ? std::min(*least, from_0) : from_0;
