@@ -113,6 +113,18 @@ class Training(Preflight):
         self.assertIn("not known without a GPU", self.err)
 
 
+class Kernels(Preflight):
+    def test_of_a_gpu_that_is_older_than_the_code(self):
+        """CUB asks which code is there; the backward of an index sorts by it."""
+        self.assertEqual(self.preflight(self.program("""
+import torch
+x = torch.randn(4, 4, device="cuda", requires_grad=True)
+x[torch.arange(4, device="cuda") > 1].sum().backward()
+print(len(torch.nonzero(x.detach())))
+"""), options=["--gpu", "v100"]), 0, self.err)
+        self.assertEqual(self.out, "16\n")
+
+
 class Graphs(Preflight):
     def test_no_sample_is_copied_into_one(self):
         self.assertEqual(self.preflight(self.program("""

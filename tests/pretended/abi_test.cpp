@@ -6,6 +6,10 @@
 #include <cstring>
 #include <string>
 
+extern "C" void** __cudaRegisterFatBinary(void* image);
+extern "C" void __cudaRegisterFunction(void** binary, const void* function, char* device_function,
+                                       const char* name);
+
 namespace {
 
 // A struct with room behind it, which nobody may write into.
@@ -52,6 +56,47 @@ TEST_CASE("attributes of a kernel") {
   CHECK((guarded.value.maxThreadsPerBlock == 1024 && guarded.value.numRegs == 32));
   CHECK((guarded.value.ptxVersion == 80 && guarded.value.binaryVersion == 80));
   CHECK(guarded.value.maxDynamicSharedSizeBytes == 48 << 10);
+}
+
+// A file of kernels as nvcc leaves it: heads of 64 bytes, and no code behind them.
+struct Kernels {
+  struct Code {
+    uint16_t kind = 2, version = 0x101;
+    uint32_t head_bytes = 64;
+    uint64_t bytes = 0;
+    uint32_t compressed_bytes = 0, options = 0;
+    uint16_t minor = 1, major = 8;
+    uint32_t sm = 0, rest[8] = {};
+  };
+  struct {
+    uint32_t magic = 0xba55ed50;
+    uint16_t version = 1, head_bytes = 16;
+    uint64_t bytes = 3 * sizeof(Code);
+    Code codes[3];
+  } file;
+  struct {
+    uint32_t magic = 0x466243b1, version = 1;
+    const void* file = nullptr;
+    void* name = nullptr;
+  } image;
+
+  Kernels(uint32_t first, uint32_t second, uint32_t third) {
+    file.codes[0].sm = first, file.codes[1].sm = second, file.codes[2].sm = third;
+    image.file = &file;
+  }
+  int version_of(const void* kernel) {
+    __cudaRegisterFunction(__cudaRegisterFatBinary(&image), kernel, nullptr, "kernel");
+    cudaFuncAttributes attributes;
+    REQUIRE(cudaFuncGetAttributes(&attributes, kernel) == cudaSuccess);
+    return attributes.ptxVersion;
+  }
+};
+
+TEST_CASE("the code that a device runs") {
+  static const char kernels[3] = {};
+  CHECK(Kernels(75, 90, 70).version_of(&kernels[0]) == 75);
+  CHECK(Kernels(120, 80, 100).version_of(&kernels[1]) == 80);
+  CHECK(Kernels(120, 90, 100).version_of(&kernels[2]) == 90);  // it has none of its own
 }
 
 TEST_CASE("attributes of an address") {

@@ -10,11 +10,14 @@
 
 #include "tracer/pretended/pretended.h"
 
+struct image;
+
 /* From what a launch names, a function of the host or a handle, to the kernel's name: some ten
  * thousand, which torch registers when it is loaded. Open addressing, at most half full. */
 struct kernel {
   const void* function;
   const char* name;
+  const struct image* image; /* that it was compiled into, of a kernel of a library's */
 };
 static struct kernel* kernels;
 static size_t kernel_count, kernel_room;
@@ -41,42 +44,84 @@ static int make_room(void) {
   return 1;
 }
 
-static void name_kernel(const void* function, const char* name) {
+static void name_kernel(const void* function, const char* name, const struct image* image) {
   if (!function || !name) return;
   pthread_mutex_lock(&kernels_mutex);
   if (make_room()) {
-    struct kernel* slot = slot_of(function);
+    struct kernel* slot = slot_of(function); /* another module may have lain at that address */
     if (!slot->function) ++kernel_count;
-    *slot = (struct kernel){function, name}; /* another module may come to lie at that address */
+    *slot = (struct kernel){function, name, image};
   }
   pthread_mutex_unlock(&kernels_mutex);
 }
 
+static struct kernel kernel_of(const void* function) {
+  struct kernel kernel = {0};
+  pthread_mutex_lock(&kernels_mutex);
+  if (kernel_room) kernel = *slot_of(function);
+  pthread_mutex_unlock(&kernels_mutex);
+  return kernel;
+}
+
 /* "" of one that was registered elsewhere, by a runtime of its own. */
 static const char* name_of(const void* function) {
-  const char* name = NULL;
-  pthread_mutex_lock(&kernels_mutex);
-  if (kernel_room) name = slot_of(function)->name;
-  pthread_mutex_unlock(&kernels_mutex);
+  const char* name = kernel_of(function).name;
   return name ? name : "";
+}
+
+/* What nvcc puts around the code for several architectures, as its fatbinary.h and the files
+ * themselves have it. Each piece of code has a head of its own. */
+struct image {
+  uint32_t magic, version;
+  const char* codes;
+};
+struct codes {
+  uint32_t magic;
+  uint16_t version, head_bytes;
+  uint64_t bytes; /* behind the head */
+};
+struct code {
+  uint16_t kind, version;
+  uint32_t head_bytes;
+  uint64_t bytes; /* behind the head */
+  uint32_t compressed_bytes, options;
+  uint16_t minor, major;
+  uint32_t sm;
+};
+
+/* Of what there is for the kernel the newest that the device runs. A device that is older than all
+ * of it would run none, and is pretended to run the oldest: CUB looks for no older. */
+int code_of(const void* function, int sm) {
+  const uint32_t kImage = 0x466243b1, kCodes = 0xba55ed50;
+  const struct image* image = kernel_of(function).image;
+  if (!image || image->magic != kImage || !image->codes) return sm;
+  struct codes all;
+  memcpy(&all, image->codes, sizeof all);
+  if (all.magic != kCodes) return sm;
+  int newest = 0, oldest = 0;
+  struct code code;
+  for (uint64_t at = 0; at + sizeof code <= all.bytes; at += code.head_bytes + code.bytes) {
+    memcpy(&code, image->codes + all.head_bytes + at, sizeof code);
+    if (code.head_bytes < sizeof code) break;
+    if ((int)code.sm <= sm && (int)code.sm > newest) newest = (int)code.sm;
+    if (oldest == 0 || (int)code.sm < oldest) oldest = (int)code.sm;
+  }
+  return newest ? newest : oldest ? oldest : sm;
 }
 
 /* One that is found in a module by its name has a handle. */
 static int find_kernel(void** found, const char* name) {
   *found = handle();
   char* copy = name ? strdup(name) : NULL;
-  if (copy) name_kernel(*found, copy);
+  if (copy) name_kernel(*found, copy, NULL);
   return OK;
 }
 
-/* What nvcc puts around a file of kernels. */
-EXPORT void** __cudaRegisterFatBinary(void* image UNUSED) {
-  static void* room[4];
-  return room;
-}
-EXPORT void __cudaRegisterFunction(void** binary UNUSED, const void* function,
+/* What nvcc puts around a file of kernels: the handle that it is given back is the image. */
+EXPORT void** __cudaRegisterFatBinary(void* image) { return image; }
+EXPORT void __cudaRegisterFunction(void** binary, const void* function,
                                    char* device_function UNUSED, const char* name) {
-  name_kernel(function, name);
+  name_kernel(function, name, (const struct image*)binary);
 }
 EXPORT int __cudaGetKernel(const void** kernel, const void* function) {
   return *kernel = function, OK;

@@ -22,6 +22,9 @@ struct work {
   int copy_kind; /* cudaMemcpyKind */
 };
 
+/* The architecture, 80 of 8.0, that the kernel's code is for which a device runs. */
+int code_of(const void* function, int sm);
+
 /* The error that a kernel ended in, which each later call tells; OK. */
 int late_error(void);
 

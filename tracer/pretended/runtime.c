@@ -65,10 +65,11 @@ EXPORT int cudaLaunchHostFunc(void* stream UNUSED, void (*call)(void*), void* da
 }
 
 /* struct cudaFuncAttributes: of sizes only what a launch is planned with. */
-EXPORT int cudaFuncGetAttributes(void* into, const void* kernel UNUSED) {
+EXPORT int cudaFuncGetAttributes(void* into, const void* kernel) {
   memset(into, 0, major() >= 12 ? 144 : 56);
   const int threads_registers[2] = {1024, 32};
-  const int versions[2] = {device()->sm, device()->sm};
+  const int code = code_of(kernel, device()->sm);
+  const int versions[2] = {code, code};
   const int dynamic_shared = 48 << 10;
   memcpy((char*)into + 24, threads_registers, sizeof threads_registers);
   memcpy((char*)into + 32, versions, sizeof versions);
