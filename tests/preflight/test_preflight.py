@@ -158,6 +158,22 @@ class Memory(Preflight):
         self.assertIn("dtypecheck: out of memory on the pretended GPU: ", self.err)
 
 
+    def test_of_entries_that_no_one_can_count(self):
+        """An op that reads their number back from the GPU has left-over memory there: all but one are kept."""
+        self.assertEqual(self.preflight(self.program("""
+import torch
+for _ in range(3):
+    left = torch.full((1 << 22,), 7, dtype=torch.long, device="cuda"); del left
+    graph = torch.sparse_coo_tensor(torch.randint(0, 400, (2, 20000)), torch.rand(20000), (400, 400), check_invariants=True).cuda()
+    weight = torch.rand(400, 16, device="cuda", requires_grad=True)
+    torch.sparse.mm(graph, weight).sum().backward()
+    known = torch.tensor([5, 0, 7], device="cuda")
+    print(graph.coalesce()._nnz(), known.max().item(), known.nonzero().numel(), (weight > 2).any().item())
+print("below", torch.cuda.max_memory_reserved() < 1 << 26)
+""")), 0, self.err)
+        self.assertEqual(self.out, "19999 7 2 False\n" * 3 + "below True\n")
+
+
 class Weights(Preflight):
     def test_of_which_nobody_looks_at_any_stay_on_the_disk(self):
         self.assertEqual(self.preflight(PROGRAMS / "weights.py"), 0, self.err)

@@ -1,5 +1,6 @@
 #include "tracer/keep_going/known_values.h"
 
+#include <ATen/SparseTensorImpl.h>
 #include <ATen/core/stack.h>
 #include <fcntl.h>
 #include <unistd.h>
@@ -10,6 +11,7 @@
 #include <unordered_set>
 #include <vector>
 
+#include "tracer/hook/pretended.h"
 #include "tracer/hook/tracer.h"
 #include "tracer/keep_going/op_facts.h"
 #include "tracer/keep_going/quiet.h"
@@ -98,7 +100,7 @@ struct PretendedCall {
   const std::string& name;
 
   bool has_cuda = false, is_plain = true, is_known = true, needs_grad = false;
-  int64_t largest = 0;  // elements of the largest operand
+  int64_t largest = 0;  // elements of the largest operand, of a sparse one those that it has
 
   PretendedCall(const c10::OperatorHandle& handle, c10::DispatchKeySet keys,
                 torch::jit::Stack* arguments_on_top, ThreadState* thread, RunOp* run_it)
@@ -139,8 +141,11 @@ struct PretendedCall {
 
  private:
   void look_at(const Tensor& tensor) {
+    const c10::TensorImpl* impl = tensor.unsafeGetTensorImpl();
     if (!is_plain_memory(tensor)) {
       is_plain = false;
+      if (tensor.is_sparse() && !impl->is_python_dispatch())
+        largest = std::max(largest, static_cast<const at::SparseTensorImpl*>(impl)->nnz());
       return;
     }
     has_cuda = has_cuda || tensor.is_cuda();
@@ -160,6 +165,13 @@ bool has_size_of_values(const PretendedCall& call) {
   return is_one_of(call.name, {"aten::nonzero", "aten::_unique2", "aten::unique_dim",
                                "aten::unique_consecutive", "aten::bincount"}) ||
          (call.name == "aten::repeat_interleave" && call.op.schema().overload_name() == "Tensor");
+}
+
+// What an op's own code reads back from the GPU is how many there are of what it has found among
+// its elements, or where it has found one: the last place is possible as both. Ops that read for
+// the program read what lies there.
+int64_t most_it_may_read(const PretendedCall& call) {
+  return is_one_of(call.name, {"aten::copy_", "aten::_local_scalar_dense"}) ? 0 : call.largest - 1;
 }
 
 Tensor on_gpu(const Tensor& host, c10::Device device) {
@@ -373,8 +385,10 @@ void call_inside(PretendedCall& call) {
 void call_on_pretended_gpu(const c10::OperatorHandle& op, c10::DispatchKeySet below,
                            torch::jit::Stack* stack, ThreadState* state, RunOp* run_op) {
   PretendedCall call(op, below, stack, state, run_op);
+  const CountReadBack count(most_it_may_read(call));
   if (is_left_out(call)) return leave_out(call);
-  if (!call.needs_grad && has_size_of_values(call) && answer_from_host(call)) return;
+  const bool may_answer = !call.needs_grad || call.name == "aten::nonzero";
+  if (may_answer && has_size_of_values(call) && answer_from_host(call)) return;
   if (!call.has_cuda || !call.is_plain || call.facts.is_view) return call.run();
   if (state->in_pretended_call) return call_inside(call);
   call_and_follow(call);
