@@ -27,6 +27,7 @@
 #include "platform/install_paths.h"
 #include "platform/printable.h"
 #include "platform/terminal.h"
+#include "reports/formatting.h"
 #include "reports/summary.h"
 
 namespace fs = std::filesystem;
@@ -219,8 +220,9 @@ int conclude(const PreflightCommand& command, const Limit& limit,
   const int found = status_of(report, command.trace.report);
   if (found == kFound) return kFound;
   if (const std::string* message = unreported_end(report)) {
-    if (!is_out_of_memory(*message)) return could_not_go_on(first_line(*message));
-    print_line("out of memory on the pretended GPU: " + first_line(*message));
+    const std::string raised = first_line(reports::raised_at_last(*message));
+    if (!is_out_of_memory(*message)) return could_not_go_on(raised);
+    print_line("out of memory on the pretended GPU: " + raised);
     return kFound;
   }
   if (limit.was_reached()) {

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <ctime>
 #include <set>
+#include <sstream>
 #include <utility>
 
 #include "platform/printable.h"
@@ -129,6 +130,16 @@ std::string raised(const OpCall& call, const char* verb) {
   const std::string text = printable(call.op) + " " + (is_served ? "would have raised" : verb);
   const bool plain = call.error_type.empty() || call.error_type == "c10::Error";
   return plain ? text : fmt::format("{} {}", text, printable(call.error_type));
+}
+
+std::string raised_at_last(const std::string& message) {
+  constexpr std::string_view kTraceback = "Traceback (most recent call last):";
+  const size_t at = message.rfind(kTraceback);
+  if (at == message.npos) return message;
+  std::istringstream lines(message.substr(at + kTraceback.size()));
+  for (std::string line; std::getline(lines, line);)
+    if (!line.empty() && line.front() != ' ') return line;
+  return message;
 }
 
 std::string went_on(const OpCall& call) {

@@ -39,6 +39,9 @@ std::string duration_text(double seconds);                    // "350 ms", "11 s
 std::string process_label(const Run& run, uint32_t process);  // "rank 1 (pid 4242)"
 std::string raised(const OpCall& call,
                    const char* verb = "raised");  // "aten::addmm raised", "… raised ValueError"
+// "ValueError: no data" of an exception whose message quotes another process's traceback, as those
+// of torch.multiprocessing.spawn and of a DataLoader's workers do; any other message as it is.
+std::string raised_at_last(const std::string& message);
 // How a run went on from a call that keep-going repaired or --fix served; "" of any other.
 std::string went_on(const OpCall& call);
 

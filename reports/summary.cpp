@@ -112,29 +112,57 @@ void say_killed(const Report& report, Lines& out) {
   }
 }
 
+bool is_error(const Finding& finding) { return finding.severity == Severity::kError; }
+
+bool any_has_uncaught(const Run& run) {
+  return std::ranges::any_of(run.processes, [](const Process& process) {
+    return !process.fact(FactKey::kUncaught).empty();
+  });
+}
+
 // What ended the program is said where no finding speaks of a call that threw in it: a silence
 // under a traceback could be read as a judgement that dtypes are in order.
 void say_uncaught(const Report& report, Lines& out) {
   constexpr size_t kRoom = 160;
+  const auto in_short = [](const std::string& uncaught) {
+    return cut(printable(raised_at_last(uncaught)), kRoom);
+  };
   const std::set<uint32_t> reported = processes_of_throws(report.run, report.findings);
-  const bool has_error = std::ranges::any_of(
-      report.findings, [](const Finding& finding) { return finding.severity == Severity::kError; });
+  const bool has_error = std::ranges::any_of(report.findings, is_error);
   for (uint32_t i = 0; i < report.run.processes.size(); ++i) {
     const std::string& uncaught = report.run.processes[i].fact(FactKey::kUncaught);
     if (uncaught.empty() || reported.count(i) != 0) continue;
     if (uncaught.starts_with("KeyboardInterrupt")) continue;
     if (report.accepted_throws_of.count(i) != 0) {
       out.push_back(fmt::format("{} ended by an accepted error: {}", process_label(report.run, i),
-                                cut(printable(uncaught), kRoom)));
+                                in_short(uncaught)));
       continue;
     }
-    const std::string ended = cut(printable(uncaught), kRoom);
+    const std::string ended = in_short(uncaught);
     out.push_back(has_error ? fmt::format("{} ended by {}; an error above may be why",
                                           process_label(report.run, i), ended)
                             : fmt::format("no finding explains what ended {}: {}",
                                           process_label(report.run, i), ended));
     const std::string late = late_error_text(report.run, i, uncaught);
     if (!late.empty()) out.push_back(late);
+  }
+}
+
+// An exception that a process caught or handed to another is in no trace where that one computed
+// nothing.
+void say_status(const Report& report, Lines& out) {
+  const std::set<uint32_t> reported = processes_of_throws(report.run, report.findings);
+  const bool has_error = std::ranges::any_of(report.findings, is_error);
+  if (has_error || any_has_uncaught(report.run)) return;
+  for (uint32_t i = 0; i < report.run.processes.size(); ++i) {
+    const std::string& status = report.run.processes[i].fact(FactKey::kExitStatus);
+    if (status.empty() || status == "0") continue;
+    if (reported.count(i) != 0 || report.accepted_throws_of.count(i) != 0) continue;
+    out.push_back(
+        fmt::format("no finding explains why {} ended with status {}: it caught what ended it, or "
+                    "handed that to the process that started it, as a spawned one does; the "
+                    "program's own output says more",
+                    process_label(report.run, i), status));
   }
 }
 
@@ -149,13 +177,11 @@ void say_without_end(const Report& report, Lines& out) {
   const size_t shown = std::min<size_t>(labels.size(), 4);
   std::string who = joined(Lines(labels.begin(), labels.begin() + shown), ", ");
   if (shown < labels.size()) who += fmt::format(" and {} more", labels.size() - shown);
-  const bool has_failed = std::ranges::any_of(report.run.processes, [](const Process& process) {
-    return !process.fact(FactKey::kUncaught).empty();
-  });
-  out.push_back(fmt::format(
-      "no end was recorded of {}: {}; what was recorded until then is here", who,
-      has_failed ? "ended by its launcher, perhaps, when another process had failed"
-                 : "killed, by the kernel where memory ran out perhaps, or still running"));
+  out.push_back(
+      fmt::format("no end was recorded of {}: {}; what was recorded until then is here", who,
+                  any_has_uncaught(report.run)
+                      ? "ended by its launcher, perhaps, when another process had failed"
+                      : "killed, by the kernel where memory ran out perhaps, or still running"));
 }
 
 void say_pretended(const Report& report, Lines& out) {
@@ -319,6 +345,7 @@ std::vector<std::string> caveats(const Report& report) {
   say_damaged(report, out);
   say_killed(report, out);
   say_uncaught(report, out);
+  say_status(report, out);
   say_without_end(report, out);
   say_left_out(report, out);
   say_sampled(summarize(report), out);

@@ -18,6 +18,7 @@
 namespace dtypecheck::reports {
 
 using Catch::Matchers::Contains;
+using Catch::Matchers::EndsWith;
 using Catch::Matchers::StartsWith;
 
 static std::vector<std::string> lines_of(const std::string& text) {
@@ -329,6 +330,38 @@ TEST_CASE("what ended a program is reported where no finding is about a call tha
   CHECK(caveats(report).empty());
   report.findings.clear();
   run.processes[0].facts["uncaught"] = "KeyboardInterrupt";
+  CHECK(caveats(report).empty());
+}
+
+TEST_CASE("what another process died of is said by the last words of its traceback") {
+  Run run;
+  run.processes = {Process{.pid = 1, .end = EndState::kExited}};
+  run.processes[0].facts["uncaught"] =
+      "ProcessRaisedException: \n\n-- Process 0 terminated with the following error:\n"
+      "Traceback (most recent call last):\n  File \"spawn.py\", line 89, in _wrap\n    fn(i, "
+      "*args)\n"
+      "ValueError: the config names no data\nset data.root\n";
+  REQUIRE(caveats(Report{.run = run}).size() == 1);
+  CHECK_THAT(caveats(Report{.run = run}).front(),
+             EndsWith(": ValueError: the config names no data"));
+  run.processes[0].facts["uncaught"] = "ValueError: a Traceback (most recent call last): nothing";
+  CHECK_THAT(caveats(Report{.run = run}).front(), EndsWith("last): nothing"));
+}
+
+TEST_CASE("a process that ended badly and was seen to raise nothing is not passed over") {
+  Run run;
+  run.processes = {Process{.pid = 1, .end = EndState::kExited}};
+  run.processes[0].facts["exit.status"] = "1";
+  const Report report{.run = run};
+  REQUIRE(caveats(report).size() == 1);
+  CHECK_THAT(caveats(report).front(),
+             StartsWith("no finding explains why") && Contains(" ended with status 1: it caught"));
+  run.processes.push_back(Process{.pid = 2, .end = EndState::kExited});
+  run.processes[1].facts["uncaught"] = "ValueError: of the first";
+  REQUIRE(caveats(report).size() == 1);
+  CHECK_THAT(caveats(report).front(), EndsWith("ValueError: of the first"));
+  run.processes = {Process{.pid = 1, .end = EndState::kExited}};
+  run.processes[0].facts["exit.status"] = "0";
   CHECK(caveats(report).empty());
 }
 
