@@ -363,7 +363,8 @@ class CureTest(unittest.TestCase):
 
     @classmethod
     def record(cls, name, text, *arguments):
-        """Traces the program as folder NAME/run."""
+        """Traces the program as folder NAME/run, which is new: else the run that is there would be taken for it."""
+        assert not (cls.folder / name / "run").exists(), f"{name}: another test has recorded it"
         (cls.folder / name).mkdir(exist_ok=True)
         (cls.folder / name / "train.py").write_text(text)
         cls.run_tool("trace", "--no-report", "--out", "run", "--", PYTHON, "train.py", *arguments,
@@ -580,8 +581,8 @@ class CureTest(unittest.TestCase):
         self.assertNotIn("  fix   ", self.run_tool("report", "configured/run").stdout)
         kept.write_text(proven)
         self.assertIn("no file changes", self.cure("--apply", "configured/run", status=2).stderr)
-        self.record("configured", CONFIGURED)  # by the script's default
-        self.assertIn(f"run it as: {PYTHON} train.py --precision bf16", self.cure("configured/run", status=0).stdout)
+        self.record("by_default", CONFIGURED)  # the script's own
+        self.assertIn(f"run it as: {PYTHON} train.py --precision bf16", self.cure("by_default/run", status=0).stdout)
 
     def test_the_command_line_before_a_keyword_that_overrides_it(self):
         self.record("accelerated", ACCELERATED, "--mixed_precision", "fp16")
@@ -797,7 +798,7 @@ print(count)
         self.assertEqual(list(self.temporary.glob("dtypecheck-*")), [])
 
     def test_no_end_in_time(self):
-        run = self.copy("late")
+        run = self.copy("endless_wait")
         done = self.cure("--timeout", "2", run, "--", PYTHON, "-c", "import time; time.sleep(1000)", status=1)
         self.assertIn("nothing was recorded", done.stdout)
 
