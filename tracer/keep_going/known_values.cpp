@@ -116,7 +116,10 @@ struct PretendedCall {
       for_each_defined(value, [&](const Tensor& tensor) { look_at(tensor); });
     }
     for (const TensorArgument& argument : facts.tensors) {
-      if (argument.is_out || (argument.is_written && facts.overwrites)) continue;
+      for_each_defined(arguments()[argument.index],
+                       [&](const Tensor& tensor) { look_at(tensor, argument.gives_values); });
+      if (argument.is_out || !argument.gives_values) continue;
+      if (argument.is_written && facts.overwrites) continue;
       for_each_defined(arguments()[argument.index], [&](const Tensor& tensor) {
         is_known = is_known && (!is_plain_memory(tensor) || keep_going::is_known(tensor));
       });
@@ -140,7 +143,7 @@ struct PretendedCall {
   }
 
  private:
-  void look_at(const Tensor& tensor) {
+  void look_at(const Tensor& tensor, bool gives_values) {
     const c10::TensorImpl* impl = tensor.unsafeGetTensorImpl();
     if (!is_plain_memory(tensor)) {
       is_plain = false;
@@ -150,7 +153,7 @@ struct PretendedCall {
     }
     has_cuda = has_cuda || tensor.is_cuda();
     needs_grad = needs_grad || tensor.requires_grad();
-    largest = std::max(largest, tensor.numel());
+    if (gives_values) largest = std::max(largest, tensor.numel());
   }
 };
 

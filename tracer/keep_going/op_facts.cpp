@@ -70,6 +70,8 @@ void learn_arguments(const c10::FunctionSchema& schema, OpFacts& facts) {
     tensor.is_undeclared = !tensor.is_written && (known & ops::kWrittenSilently) != 0;
     tensor.is_fixed = (known & ops::kOwnDtype) != 0;
     tensor.names = known & (ops::kIndex | ops::kCondition | ops::kLabels);
+    tensor.gives_values =
+        !ops::takes_no_values(schema.name()) && !(facts.casts && argument.name() == "other");
     tensor.is_mask = argument.name().find("mask") != std::string::npos;
     facts.chooses |= tensor.names != 0;
     facts.tensors.push_back(tensor);

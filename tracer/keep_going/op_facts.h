@@ -26,6 +26,7 @@ struct TensorArgument {
   bool is_fixed = false;       // has a dtype of its own: a step count, a scale
   uint32_t names = 0;          // ops::ArgumentFact: an index, a condition, labels
   bool is_mask = false;        // integers there say which, as in Bool; numbers are added
+  bool gives_values = true;    // zeros_like() and type_as() ask for its shape or dtype alone
 };
 
 struct WrittenResult {  // a result that is one of the arguments
