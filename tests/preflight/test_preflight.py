@@ -174,6 +174,34 @@ print("below", torch.cuda.max_memory_reserved() < 1 << 26)
         self.assertEqual(self.out, "19999 7 2 False\n" * 3 + "below True\n")
 
 
+UNKNOWN = """
+import torch
+unknown = torch.ones(1 << 21, device="cuda").sum().expand(4).contiguous()
+"""
+
+
+class Values(Preflight):
+    def test_of_no_operand_that_is_asked_for_its_shape_or_dtype(self):
+        self.assertEqual(self.preflight(self.program(UNKNOWN + """
+print(torch.zeros_like(unknown).tolist(), torch.full_like(unknown, 7).tolist(), unknown.new_full((2,), 9).tolist())
+print(torch.arange(5, 7, device="cuda").type_as(unknown).tolist(), (unknown * 5).tolist())
+""")), 0, self.err)
+        self.assertEqual(self.out, "[0.0, 0.0, 0.0, 0.0] [7.0, 7.0, 7.0, 7.0] [9.0, 9.0]\n[5.0, 6.0] [1.0, 1.0, 1.0, 1.0]\n")
+
+    def test_that_an_op_asks_for_amid_its_work(self):
+        """Left-over numbers were its answers: a factorization had failed, a maximum was below its minimum."""
+        self.assertEqual(self.preflight(self.program(UNKNOWN + """
+left = torch.full((1 << 18,), 7, dtype=torch.int32, device="cuda"); del left
+print(torch.linalg.solve(torch.eye(3, device="cuda") * 2, torch.ones(3, device="cuda")).tolist())
+torch.linalg.cholesky(torch.diag(unknown)), torch.histc(unknown), torch.distributions.Categorical(logits=unknown)
+try:
+    torch.linalg.inv(torch.zeros(3, 3, device="cuda"))
+except RuntimeError as error:  # of known values
+    print(str(error).split(":")[0], "singular" in str(error))
+""")), 0, self.err)
+        self.assertEqual(self.out, "[0.5, 0.5, 0.5]\nlinalg.inv True\n")
+
+
 class Weights(Preflight):
     def test_of_which_nobody_looks_at_any_stay_on_the_disk(self):
         self.assertEqual(self.preflight(PROGRAMS / "weights.py"), 0, self.err)

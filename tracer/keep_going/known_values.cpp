@@ -111,10 +111,8 @@ struct PretendedCall {
         run_op(run_it),
         facts(facts_of(handle)),
         name(handle.schema().name()) {
-    for (const IValue& value : arguments()) {
+    for (const IValue& value : arguments())
       if (value.isDevice() && value.toDevice().is_cuda()) has_cuda = true;
-      for_each_defined(value, [&](const Tensor& tensor) { look_at(tensor); });
-    }
     for (const TensorArgument& argument : facts.tensors) {
       for_each_defined(arguments()[argument.index],
                        [&](const Tensor& tensor) { look_at(tensor, argument.gives_values); });
@@ -259,7 +257,7 @@ constexpr const char* kFoundInf = "found_inf";
 // A step is not skipped, and a check for NaN finds none: of what no one knows the usual is taken.
 double neutral(const std::string& op, const std::string& written, const Tensor& tensor) {
   if (written == kFoundInf) return 0;
-  if (is_one_of(op, {"aten::isfinite", "aten::all"})) return 1;
+  if (is_one_of(op, {"aten::isfinite", "aten::all", "aten::_is_all_true"})) return 1;
   return tensor.is_floating_point() ? 1 : 0;
 }
 
@@ -321,13 +319,17 @@ bool compute(const PretendedCall& call, const std::vector<IValue>& arguments,
   return true;
 }
 
-void fill_with_neutral(const PretendedCall& call, const Written& written) {
+bool any_tensor(const Tensor&) { return true; }
+
+void fill_with_neutral(const PretendedCall& call, const Written& written,
+                       bool (*is_wanted)(const Tensor&) = any_tensor) {
   const Quiet quiet(call.state);
   for (size_t i = 0; i < written.tensors.size(); ++i) {
     const Tensor& tensor = written.tensors[i];
     const auto bytes = tensor.numel() * static_cast<int64_t>(tensor.element_size());
     const int64_t most = tensor.scalar_type() == at::kBool ? kComputedBools : kFilledBytes;
     if (!tensor.is_cuda() || bytes > most || !tensor.is_non_overlapping_and_dense()) continue;
+    if (!is_wanted(tensor)) continue;
     on_host(tensor).fill_(neutral(call.name, written.names[i], tensor));
     if (written.names[i] == kFoundInf) set_known({tensor}, true);
   }
@@ -373,14 +375,28 @@ void call_and_follow(PretendedCall& call) {
   if (!is_computed) fill_with_neutral(call, written);
 }
 
-// What it gives is written when the outermost call ends. Until then it is not known, though another
-// tensor that was may have lain there.
+// An op that calls others may ask what they gave: did it converge, are all of them right.
+bool may_be_asked(const Tensor& tensor) {
+  constexpr int64_t kAsked = 1 << 10;  // elements: one of each matrix of a batch
+  return tensor.is_cuda() && tensor.numel() <= kAsked &&
+         c10::isIntegralType(tensor.scalar_type(), /*includeBool=*/true);
+}
+
+// What it gives is written when the outermost call ends, but what that may ask for. Until then it
+// is not known, though another tensor that was may have lain there.
 void call_inside(PretendedCall& call) {
   const std::vector<IValue> arguments = call.arguments().vec();
   call.run();
   const Written written = written_by(call, arguments);
-  if (written.returned && written.is_plain && !share_memory(written, arguments))
-    set_known(written.tensors, false);
+  if (!written.returned || !written.is_plain || share_memory(written, arguments)) return;
+  set_known(written.tensors, false);
+  if (only_makes_room(call.name) ||
+      std::none_of(written.tensors.begin(), written.tensors.end(), may_be_asked))
+    return;
+  if (call.is_known && std::max(call.largest, written.largest) <= kComputed &&
+      compute(call, arguments, written, false))
+    return set_known(written.tensors, true);
+  fill_with_neutral(call, written, may_be_asked);
 }
 
 }  // namespace
