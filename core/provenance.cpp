@@ -98,6 +98,32 @@ ProvenanceStep step_of(const OpCall& call, DtypeSet dtypes) {
   return step;
 }
 
+// "super().forward(x.float()).type(x.dtype)": a function that casts a tensor to another dtype, and
+// what it computes of it back to the one that the tensor had, made nothing new. The first of the
+// two casts, of the call that is the second; nullptr where there is none, or nothing between them:
+// such a pair rounds, and is what it is there for.
+const OpCall* cast_before(const Run& run, const OpCall& back, DtypeSet dtypes) {
+  constexpr int kMaxSteps = 4096;
+  if (!has(back, ops::kCast) || back.operands.size() != 1) return nullptr;
+  const Operand* from = &back.operands.front();
+  const DtypeSet between = from->dtypes;
+  for (int steps = 0; from != nullptr && steps < kMaxSteps; ++steps) {
+    const OpCall* call = run.call(from->origin);
+    if (call == nullptr || call == &back || call->process != back.process) return nullptr;
+    if (!makes_dtype(*call, between)) {
+      from = source_of_dtype(*call, between);
+      continue;
+    }
+    const bool is_it = has(*call, ops::kCast) && call->operands.size() == 1 && steps > 0 &&
+                       call->operands.front().dtypes == dtypes && call->site.line.known() &&
+                       call->site.line.file == back.site.line.file &&
+                       call->site.line.function == back.site.line.function &&
+                       call->site.module == back.site.module;
+    return is_it ? call : nullptr;
+  }
+  return nullptr;
+}
+
 void add_step(const ProvenanceStep& step, Provenance& provenance) {
   provenance.steps.push_back(step);
   if (step.from == nullptr) provenance.maker = step.call;
@@ -264,10 +290,19 @@ Provenance ProvenanceIndex::follow(const OpCall& reader, const Operand& operand)
     }
     if (call == nullptr || passes(provenance, *call)) return nullptr;
     ProvenanceStep step = step_of(*call, tensor.dtypes);
-    step.is_in_worker = in_worker;
-    add_step(step, provenance);
     at = call;
-    provenance.is_gradient = step.kind == ProvenanceStep::Kind::kPassedOn && is_of_autograd(*call);
+    step.is_in_worker = in_worker;
+    const OpCall* before = step.kind == ProvenanceStep::Kind::kCast
+                               ? cast_before(run_, *call, tensor.dtypes)
+                               : nullptr;
+    if (before != nullptr) {
+      at = before;
+      step.kind = ProvenanceStep::Kind::kPassedOn;
+      step.from = &before->operands.front();
+    }
+    add_step(step, provenance);
+    provenance.is_gradient =
+        before == nullptr && step.kind == ProvenanceStep::Kind::kPassedOn && is_of_autograd(*call);
     return provenance.is_gradient ? nullptr : step.from;
   });
   return provenance;

@@ -24,7 +24,8 @@ struct ProvenanceStep {
 
   const OpCall* call = nullptr;
   const Operand* from =
-      nullptr;  // the call's operand that had the dtype; nullptr: the call made it
+      nullptr;  // the call's operand that had the dtype; nullptr: the call made it. Of one that
+                // casts a dtype back: the operand of the cast that took it
   Kind kind = Kind::kPassedOn;
   bool is_in_worker = false;  // the call is in the trace of a DataLoader's worker
 };

@@ -41,6 +41,31 @@ TEST_CASE("provenance goes back to the cast that made the dtype") {
   CHECK(made_from(asked.way) == " (from aten::_to_copy at train.py:7)");
 }
 
+TEST_CASE("a function that computes in another dtype and casts back made nothing new") {
+  const std::string made =
+      "op python::torch.from_numpy ndarray:=Double -> Double[2,8] at data.py:3\n"
+      "op aten::_to_copy self=Double[2,8]<#1 -> Float[2,8] at norm.py:19 Norm.forward\n";
+  const Asked asked(made +
+                    "op aten::layer_norm input=Float[2,8]<#2 -> Float[2,8] at norm.py:19 "
+                    "Norm.forward\n"
+                    "op aten::_to_copy self=Float[2,8]<#3 -> Double[2,8] at norm.py:20 "
+                    "Norm.forward\n"
+                    "op aten::linear input=Double[2,8]<#4\n");
+  CHECK(asked.ids() == Ids{4, 1});
+  CHECK(asked.maker() == 1);
+  const Asked elsewhere(made +
+                        "op aten::layer_norm input=Float[2,8]<#2 -> Float[2,8] at norm.py:19 "
+                        "Norm.forward\n"
+                        "op aten::_to_copy self=Float[2,8]<#3 -> Double[2,8] at net.py:7\n"
+                        "op aten::linear input=Double[2,8]<#4\n");
+  CHECK(elsewhere.maker() == 4);
+  const Asked rounds(made +
+                     "op aten::_to_copy self=Float[2,8]<#2 -> Double[2,8] at norm.py:19 "
+                     "Norm.forward\n"
+                     "op aten::linear input=Double[2,8]<#3\n");
+  CHECK(rounds.maker() == 3);
+}
+
 TEST_CASE("a gradient has the dtype of what it is of, whatever it is computed of") {
   const Asked asked(
       "op aten::randn -> BFloat16[2,2] at train.py:4\n"
