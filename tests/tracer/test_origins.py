@@ -46,6 +46,13 @@ class Origins(TracedTest):
         self.assertEqual(self.origin_at("read parts")["op"], "aten::view_as_real")
         self.assertEqual(self.origin_at("read spectrum")["op"], "aten::fft_rfft")
 
+    def test_a_sparse_tensor_has_the_dtype_of_its_values(self):
+        for name, line, op in (("read graph", "values", "python::torch.from_numpy"),
+                               ("read single", "single", "aten::_to_copy")):
+            with self.subTest(name):
+                origin = self.origin_at(name, "aten::_sparse_mm")
+                self.assertEqual((origin["op"], origin["line"]), (op, line_of("origins.py", line)))
+
     def test_one_line_that_is_given_tensors_of_two_makers(self):
         for name, op in (("scores", "aten::randn"), ("labels", "aten::zeros")):
             with self.subTest(name):

@@ -132,6 +132,8 @@ trace::OperandRecord describe_tensor(const c10::TensorImpl* impl, Role role) {
   if (impl->requires_grad()) out.flags |= trace::kOperandRequiresGrad;
   const bool leaf = is_leaf(impl);
   if (leaf) out.flags |= trace::kOperandIsLeaf;
+  if (const c10::TensorImpl* values = kind == TensorKind::kSparse ? values_of(impl) : nullptr)
+    out.origin = find_origin(values);
   if (!can_be_measured(kind)) return out;
   measure(impl, out);
   if (impl->is_wrapped_number()) out.flags |= trace::kOperandIsWrappedNumber;
@@ -448,6 +450,18 @@ bool is_plain(const c10::TensorImpl* impl) {
 bool is_leaf(const c10::TensorImpl* impl) {
   const auto* meta = static_cast<const torch::autograd::AutogradMeta*>(impl->autograd_meta());
   return meta && meta->requires_grad_ && !meta->grad_fn_;
+}
+
+// A wrapper has the keys of what it wraps, and is none.
+const c10::TensorImpl* values_of(const c10::TensorImpl* sparse) {
+  constexpr c10::DispatchKeySet kWrapped =
+      kSpecial.remove(c10::DispatchKey::Sparse).add(c10::DispatchKey::Functionalize);
+  const auto keys = sparse->key_set();
+  if (!keys.has(c10::DispatchKey::Sparse) || keys.has_any(kWrapped) || sparse->is_meta())
+    return nullptr;
+  const at::Tensor values = static_cast<const at::SparseTensorImpl*>(sparse)->values();
+  const c10::TensorImpl* impl = values.unsafeGetTensorImpl();  // the sparse one keeps it alive
+  return is_plain(impl) && impl->unsafe_storage() ? impl : nullptr;
 }
 
 const void* data_of(const c10::TensorImpl* plain) { return plain->unsafe_storage().data(); }

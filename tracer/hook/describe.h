@@ -103,6 +103,10 @@ inline const void* process_group_in(const c10::IValue& value) {
 // Asks Python each time.
 uint32_t module_of_parameter(const c10::TensorImpl* impl);
 
+// Those of a sparse tensor, which has no storage of its own, where it is one that keeps them; null
+// otherwise.
+const c10::TensorImpl* values_of(const c10::TensorImpl* sparse);
+
 // The signature that gave a tensor its dtype (origins.h); 0 when it was not seen.
 inline void set_origin(const c10::TensorImpl* plain, uint32_t signature) {
   tracer.origins.set(plain->unsafe_storage().unsafeGetStorageImpl(), data_of(plain),

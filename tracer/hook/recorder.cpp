@@ -186,6 +186,13 @@ inline void note_sequence(ThreadState* state, const at::RecordFunction& fn, uint
   if (ring) ring->set(sequence, site);
 }
 
+// Of a sparse result: what was seen to make them made its dtype as well.
+void remember_values(const Frame& frame, const c10::IValue& value) {
+  if (!value.isTensor()) return;
+  const c10::TensorImpl* values = values_of(value.unsafeToTensorImpl());
+  if (values && find_origin(values) == 0) set_origin(values, frame.signature->id);
+}
+
 void remember_origin(const Frame& frame, const c10::IValue& value) {
   if (value.isList()) {
     for (const c10::IValue& element : value.toListRef())
@@ -193,7 +200,7 @@ void remember_origin(const Frame& frame, const c10::IValue& value) {
     return;
   }
   const c10::StorageImpl* storage = storage_of(value);
-  if (!storage) return;
+  if (!storage) return remember_values(frame, value);
   const c10::TensorImpl* impl = value.unsafeToTensorImpl();
   if (!is_plain(impl)) return;
   if (storage == frame.first_storage) {

@@ -36,6 +36,12 @@ real, _ = torch.view_as_real(spectrum).unbind(-1)  # <- parts
 real + 1  # <- read parts
 spectrum + 1  # <- read spectrum
 
+values = torch.from_numpy(np.ones(2))  # <- values
+graph = torch.sparse_coo_tensor(torch.tensor([[0, 1], [1, 0]]), values, (2, 2))
+torch.sparse.mm(graph, torch.ones(2, 2, dtype=torch.float64))  # <- read graph
+single = graph.to(torch.float32)  # <- single
+torch.sparse.mm(single, torch.ones(2, 2))  # <- read single
+
 
 def chosen(tensor):
     return tensor[torch.tensor([0, 1])]  # <- chosen
