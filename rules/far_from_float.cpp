@@ -355,6 +355,66 @@ void check_cut_off(const RunIndex& index, const OpCall& call, Findings& out) {
   });
 }
 
+// The number that a factory, fill_() or masked_fill() is given, of which the integers that it
+// writes keep no more than a part; what a position or a colour loses by it is less than is worth
+// saying.
+const ScalarArgument* number_cut_off(const OpCall& call) {
+  const auto dtype = call.result_dtype();
+  if (!dtype || !kIntegral.contains(*dtype) || call.outcome != Outcome::kReturned ||
+      (ops::facts_of(call.op) & (ops::kFactory | ops::kMask)) == 0)
+    return nullptr;
+  for (const char* name : {"fill_value", "value"}) {
+    const ScalarArgument* scalar = call.scalar(name);
+    if (scalar == nullptr || scalar->dtype || !std::isfinite(scalar->value)) continue;
+    const double lost = std::fabs(scalar->value - std::trunc(scalar->value));
+    if (lost > kWorthSaying * std::fabs(scalar->value)) return scalar;
+  }
+  return nullptr;
+}
+
+std::vector<Cure> filled_in_float(const RunIndex& index, const JudgeOptions& options,
+                                  const OpCall& call) {
+  const CureProposer propose(index, options);
+  std::vector<Cure> cures;
+  const OpCall* maker = &call;
+  const bool is_made = index.has(call, ops::kFactory) && !index.has(call, ops::kOverwrites);
+  if (is_made && call.short_op() == "full" && is_users_own(call.site) && !is_in_cpp(call))
+    cures.push_back(propose.rewrite(call, Dtype::kFloat, "no dtype",
+                                    "leave the dtype out, which is then that of the number"));
+  if (!is_made && !call.operands.empty()) {
+    const Operand& filled = call.operands.front();
+    if (!filled.is_written) {
+      add(cures, propose.cast_operand(call, filled, Dtype::kFloat, "input"));
+      return cures;
+    }
+    maker = index.provenance().trace_back(call, filled).maker;
+    if (maker == nullptr || !is_users_own(maker->site)) return {};
+  }
+  add(cures, propose.ask_for(*maker, Dtype::kFloat));
+  add(cures, propose.cast_result(*maker, Dtype::kFloat));
+  return cures;
+}
+
+bool check_filled(const RunIndex& index, const OpCall& call, Findings& out) {
+  const ScalarArgument* scalar = number_cut_off(call);
+  const OpCall* outer = index.run().call(call.parent);  // full() calls fill_()
+  if (scalar == nullptr || call.site.phase == Phase::kBackward ||
+      (outer != nullptr && number_cut_off(*outer) != nullptr))
+    return false;
+  const std::string name = dtype_name(*call.result_dtype());
+  const bool is_asked = call.scalar("dtype") != nullptr;
+  const std::string message =
+      fmt::format("{} {} {} and makes {} of {}", call.op, is_asked ? "is asked for" : "fills", name,
+                  number(std::trunc(scalar->value) + 0.0), short_number(scalar->value));
+  out.add(call, message, [&] {
+    return Details{.odd = "",
+                   .why = "integers hold no fraction: it is cut off, and nothing is raised",
+                   .fix = "make the tensor in Float",
+                   .cures = filled_in_float(index, out.options(), call)};
+  });
+  return true;
+}
+
 // "count.copy_(count / ranks)": the quotient that is written back, of the integers themselves.
 const OpCall* quotient_written(const RunIndex& index, const OpCall& call) {
   const OpCall* made =
@@ -755,6 +815,7 @@ void check_fractions(const RunIndex& index, const OpCall& call, Findings& out) {
 }
 
 void check(const OpCall& call, const RunIndex& index, Findings& out) {
+  if (check_filled(index, call, out)) return;
   if (!call.inexact) return check_fractions(index, call, out);
   const auto dtype = call.result_dtype();
   // That its operands are promoted says nothing of its numbers.
