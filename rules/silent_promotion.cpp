@@ -8,12 +8,14 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <unordered_map>
 #include <unordered_set>
 #include <utility>
 #include <vector>
 
 #include "rules/cures/mix_cures.h"
+#include "rules/engine/coarse.h"
 #include "rules/engine/formatting.h"
 #include "rules/engine/mix.h"
 #include "rules/engine/rule.h"
@@ -27,12 +29,15 @@ struct Promotion {
   const Operand* wide = nullptr;
 };
 
+int width_of(Dtype dtype) {
+  if (kLowPrecision.contains(dtype)) return 1;
+  if (dtype == Dtype::kFloat) return 2;
+  return dtype == Dtype::kDouble ? 3 : 0;
+}
+
 int width(const Operand& operand) {
   const auto dtype = operand.dtypes.single();
-  if (!dtype || !operand.is_floating() || !operand.promotes()) return 0;
-  if (kLowPrecision.contains(*dtype)) return 1;
-  if (*dtype == Dtype::kFloat) return 2;
-  return *dtype == Dtype::kDouble ? 3 : 0;
+  return !dtype || !operand.is_floating() || !operand.promotes() ? 0 : width_of(*dtype);
 }
 
 // What is widened must be a good part of the result: a Half scale on a Float batch changes nothing.
@@ -120,6 +125,28 @@ bool ends_in_loss(const RunIndex& index, const OpCall& call) {
     if (reached.size() > kMaxReached) return false;
   }
   return any;
+}
+
+// Whether a layer reads what is computed of it, in the dtype that it has; nothing where that was
+// not followed to its end.
+std::optional<bool> is_read_by_layer(const RunIndex& index, const OpCall& call) {
+  constexpr size_t kMaxReached = 1000;
+  std::vector<OpCallId> reached = {call.id};
+  std::unordered_set<OpCallId> seen = {call.id};
+  for (size_t next = 0; next < reached.size(); ++next) {
+    for (const OpCallId id : index.consumers(index.run().calls[reached[next] - 1])) {
+      const OpCall& consumer = index.run().calls[id - 1];
+      if (is_backward(consumer)) continue;
+      const bool reads_weight =
+          std::any_of(consumer.operands.begin(), consumer.operands.end(), is_parameter);
+      if (index.has(consumer, ops::kMultiplies) || reads_weight) return true;
+      const bool goes_on = !consumer.results.empty() && !call.results.empty() &&
+                           consumer.results.front().dtypes == call.results.front().dtypes;
+      if (goes_on && seen.insert(id).second) reached.push_back(id);
+    }
+    if (reached.size() > kMaxReached) return std::nullopt;
+  }
+  return false;
 }
 
 // A deliberate upcast: T5's residual stream is Float, and its norms bring all that leaves it back
@@ -254,7 +281,21 @@ class Promotions {
     if (call.inexact) return false;  // far-from-float says what to raise
     return is_called_by_program(call) && !is_in_autocast(call) && is_substantial(found, call) &&
            !is_data_preparation(call, found) && !ends_in_loss(index_, call) &&
-           !cast_back_.holds(call, found.low->dtypes);
+           !cast_back_.holds(call, found.low->dtypes) && !is_raised_by_line(call, found) &&
+           !is_too_coarse(index_, call, *found.low);
+  }
+
+  // "cat((boxes, scores, classes.float()), 1)" behind the last layer: the line itself asks for the
+  // wide dtype, and nobody needs the other.
+  bool is_raised_by_line(const OpCall& call, const Promotion& found) const {
+    const bool is_asked =
+        std::all_of(call.operands.begin(), call.operands.end(), [&](const Operand& operand) {
+          if (operand.dtypes != found.wide->dtypes || !operand.promotes()) return true;
+          const OpCall* made = index_.run().call(operand.origin);
+          return made != nullptr && index_.has(*made, ops::kCast) &&
+                 made->site.line == call.site.line && made->site.inner == call.site.inner;
+        });
+    return is_asked && is_read_by_layer(index_, call) == false;
   }
 
   // The model computes in Double: what is raised to it is what was left behind.
@@ -293,13 +334,14 @@ class Promotions {
 
   Details explain(const OpCall& call, const Promotion& found) const {
     const Provenance source = index_.provenance().trace_back(call, *found.wide);
+    const bool is_refused = out_.options().is_source || is_read_by_layer(index_, call) == true;
     return {.odd = found.wide->name,
             .why = fmt::format(
-                "{} is {}{}; the result and all that follows take {} the memory, and a "
-                "{} layer would refuse it",
+                "{} is {}{}; the result and all that follows take {} the memory{}",
                 found.wide->name, dtype_word(*found.wide), made_from(source),
                 width(*found.low) == 1 && width(*found.wide) == 3 ? "four times" : "twice",
-                dtype_word(*found.low)),
+                is_refused ? fmt::format(", and a {} layer would refuse it", dtype_word(*found.low))
+                           : ""),
             .cures = promotion_cures(index_, out_.options(), call, *found.wide,
                                      *found.low->dtypes.single())};
   }

@@ -20,7 +20,8 @@ struct MixCase {
         other(mix.other),
         source(source) {}
 
-  void add(std::optional<Cure> cure);  // once, and no cast to 8 bits, which would need a scale
+  // Once, and no cast to 8 bits, which would need a scale, or to a side that has too few digits.
+  void add(std::optional<Cure> cure);
 
   const RunIndex& index;
   const JudgeOptions& options;

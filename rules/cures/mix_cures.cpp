@@ -6,12 +6,17 @@
 
 #include "core/follow_links.h"
 #include "rules/cures/mix_case.h"
+#include "rules/engine/coarse.h"
 #include "rules/engine/formatting.h"
 
 namespace dtypecheck::rules {
 
 void MixCase::add(std::optional<Cure> cure) {
   if (!cure || kFloat8.contains(cure->dtype)) return;
+  for (const Side* side : {&odd, &other})
+    if (side->operand != nullptr && side->dtype == cure->dtype &&
+        is_too_coarse(index, call, *side->operand))
+      return;
   const bool is_new = std::none_of(cures.begin(), cures.end(),
                                    [&](const Cure& its) { return its.text == cure->text; });
   if (is_new) cures.push_back(*std::move(cure));
