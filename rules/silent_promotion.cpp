@@ -1,5 +1,6 @@
 // Finds: an op that mixes Half or BFloat16 with Float, or Float with Double, and quietly answers in
-// the wider dtype, outside of autocast; a loss whose backward will refuse the mix it takes.
+// the wider dtype, outside of autocast; a loss whose backward will refuse the mix it takes; as a
+// note, what makes the loss of a model in Float a Double.
 // Misses: promotions inside a fused kernel, where no op is called. Silent on purpose: promotions
 // that are cast back at once (norms that compute in Float), that end in a loss, that only touch
 // what is wide already (a Float activation times a Half parameter), and all that torch does by
@@ -14,6 +15,7 @@
 #include <utility>
 #include <vector>
 
+#include "rules/cures/cures.h"
 #include "rules/cures/mix_cures.h"
 #include "rules/engine/coarse.h"
 #include "rules/engine/formatting.h"
@@ -52,9 +54,17 @@ bool is_substantial(const Promotion& found, const OpCall& call) {
   return element_count(*found.low) * 4 >= whole;
 }
 
+// A number, as wide as what it was given.
+bool is_double_loss(const OpCall& call) {
+  return (ops::facts_of(call.op) & ops::kLoss) != 0 && call.result_dtype() == Dtype::kDouble &&
+         !call.results.front().promotes();
+}
+
 Promotion promotion_of(const OpCall& call) {
   Promotion found;
-  const auto result = call.results.empty() ? 0 : width(call.results.front());
+  const auto result = call.results.empty()   ? 0
+                      : is_double_loss(call) ? width_of(Dtype::kDouble)
+                                             : width(call.results.front());
   for (const Operand& operand : call.operands) {
     const int w = width(operand);
     if (w == 0) continue;
@@ -259,6 +269,8 @@ class Promotions {
     } else if (is_new) {
       cause_[call.id] = call.id;
       report(call);
+    } else {
+      note_loss_in_double(call);
     }
   }
 
@@ -273,7 +285,7 @@ class Promotions {
   }
 
   bool is_promotion(const OpCall& call) {
-    if (!index_.promotes(call) || !is_candidate(call)) return false;
+    if (!index_.promotes(call) || !is_candidate(call) || is_double_loss(call)) return false;
     const Promotion found = promotion_of(call);
     if (found.low == nullptr || found.wide == nullptr) return false;
     if (width(*found.wide) == 3 && is_in_double(call.process)) return false;
@@ -346,6 +358,80 @@ class Promotions {
                                      *found.low->dtypes.single())};
   }
 
+  // What a model in Float gives meets Double, and all that comes of it is the loss.
+  bool makes_loss_double(const OpCall& call, const Promotion& found) {
+    if (found.low == nullptr || found.wide == nullptr || width(*found.low) != 2 ||
+        width(*found.wide) != 3 || !found.low->requires_grad || !is_candidate(call))
+      return false;
+    const bool is_loss = index_.has(call, ops::kLoss);
+    const bool is_model_in_float = index_.has_parameters_in(call.process, Dtype::kFloat) &&
+                                   !index_.has_parameters_in(call.process, Dtype::kDouble);
+    return is_model_in_float && (is_loss || index_.promotes(call)) && is_called_by_program(call) &&
+           !is_in_autocast(call) && is_substantial(found, call) && !call.inexact &&
+           !cast_back_.holds(call, found.low->dtypes) &&
+           (is_loss || (ends_in_loss(index_, call) && is_trained(call)));
+  }
+
+  // A loss is computed of it, and no choice alone.
+  bool is_trained(const OpCall& call) const {
+    std::vector<OpCallId> reached = {call.id};
+    std::unordered_set<OpCallId> seen = {call.id};
+    for (size_t next = 0; next < reached.size(); ++next) {
+      for (const OpCallId id : index_.consumers(index_.run().calls[reached[next] - 1])) {
+        const OpCall& consumer = index_.run().calls[id - 1];
+        if (is_backward(consumer) || consumer.results.empty()) continue;
+        if (!consumer.results.front().requires_grad) continue;
+        if (is_summed_up(index_, consumer)) return true;
+        if (seen.insert(id).second) reached.push_back(id);
+      }
+    }
+    return false;
+  }
+
+  // What NumPy or Python made it in by default, or a line cast to it, and not the line that reads
+  // it: that one asks for a loss in Double.
+  bool is_origin(const OpCall& maker, const OpCall& call) const {
+    if (ops::is_python(maker.op) || maker.op == "aten::lift_fresh") return true;
+    return index_.has(maker, ops::kCast) && is_users_own(maker.site) &&
+           !(maker.site.line == call.site.line);
+  }
+
+  // The numbers are right: once for each origin of the Double.
+  void note_loss_in_double(const OpCall& call) {
+    const Promotion found = promotion_of(call);
+    if (!makes_loss_double(call, found)) return;
+    const Provenance source = index_.provenance().trace_back(call, *found.wide);
+    if (source.maker == nullptr || !is_origin(*source.maker, call)) return;
+    const SourceLine& line = best_line(source.maker->site);
+    const auto [noted, is_first] = noted_.try_emplace(
+        fmt::format("{}:{} {}", line.file, line.line, source.maker->op), call.id);
+    if (!is_first) return out_.relate(noted->second, call);
+    const std::string message = fmt::format(
+        "{} promotes {} from Float to Double, and with it the loss", call.op, found.low->name);
+    out_.add(call, message, [&] {
+      return Details{
+          .odd = found.wide->name,
+          .why = fmt::format("{} is Double{}; the numbers are right, but the loss and its gradient "
+                             "are computed in Double, of a model in Float",
+                             found.wide->name, made_from(source)),
+          .cures = loss_in_float(call, found, *source.maker),
+          .severity = Severity::kNote};
+    });
+  }
+
+  std::vector<Cure> loss_in_float(const OpCall& call, const Promotion& found,
+                                  const OpCall& maker) const {
+    std::vector<Cure> cures =
+        promotion_cures(index_, out_.options(), call, *found.wide, Dtype::kFloat);
+    if (maker.site.phase == Phase::kData) return cures;
+    auto made = CureProposer(index_, out_.options()).cast_result(maker, Dtype::kFloat);
+    const bool is_new = made && std::none_of(cures.begin(), cures.end(), [&](const Cure& cure) {
+                          return cure.text == made->text;
+                        });
+    if (is_new) cures.push_back(*std::move(made));
+    return cures;
+  }
+
   // mse_loss and huber_loss take the mix and refuse it in backward.
   bool check_loss(const OpCall& call) {
     if (!index_.has(call, ops::kLoss) || !is_candidate_loss(call)) return false;
@@ -380,6 +466,7 @@ class Promotions {
   std::unordered_map<OpCallId, OpCallId> cause_;  // call whose wide result goes back to a promotion
   std::unordered_set<OpCallId> led_to_refusal_;
   std::unordered_map<std::string, OpCallId> at_line_;
+  std::unordered_map<std::string, OpCallId> noted_;  // by the origin of the Double
 };
 
 void check_run(const RunIndex& index, Findings& out) {
