@@ -1,13 +1,16 @@
 // Finds: a training process that was meant to compute in mixed precision and never opened autocast:
 // accelerate was given it, a GradScaler scales its gradients, or low-precision and Float layers
-// meet. Misses: autocast that was opened for another part of the model. Silent for DeepSpeed and
-// Megatron, which lower the model themselves, and where the trace has lost calls.
+// meet; as a note, a model that is called above the region that reads what it gives.
+// Misses: autocast that was opened for another part of the model, where another function calls that
+// part. Silent for DeepSpeed and Megatron, which lower the model themselves, and where the trace
+// has lost calls.
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <set>
 #include <vector>
 
+#include "core/follow_links.h"
 #include "rules/cures/cures.h"
 #include "rules/engine/formatting.h"
 #include "rules/engine/mix.h"
@@ -353,7 +356,75 @@ void check_scalers(const RunIndex& index, const std::vector<TrainingAskedFor>& p
   }
 }
 
+// The line that called the model that the layer is in.
+const SourceLine& line_of_model(const OpCall& layer) {
+  return layer.site.caller.known() ? layer.site.caller : layer.site.line;
+}
+
+bool is_trained_in_float(const RunIndex& index, const OpCall& call) {
+  return index.has(call, ops::kMultiplies) && call.parent == kNoOpCall &&
+         call.outcome == Outcome::kReturned && call.site.phase == Phase::kForward &&
+         !call.site.module.empty() && call.result_dtype() == Dtype::kFloat &&
+         call.results.front().requires_grad && !call.in_compiled_region &&
+         std::any_of(call.operands.begin(), call.operands.end(), [](const Operand& operand) {
+           return is_weight(operand) && operand.requires_grad &&
+                  operand.dtypes == DtypeSet(Dtype::kFloat);
+         });
+}
+
+bool is_above(const SourceLine& line, const SourceLine& region) {
+  return line.known() && line.file == region.file && line.function == region.function &&
+         line.line < region.line;
+}
+
+// What reads the layer's result, over ops outside of any region, in one that the function which
+// called the model opens below that.
+const OpCall* read_in_region_below(const RunIndex& index, const OpCall& layer) {
+  std::vector<const OpCall*> reached = {&layer};
+  std::set<OpCallId> seen = {layer.id};
+  for (size_t next = 0; next < reached.size() && next < kMaxFollowed; ++next) {
+    for (const OpCallId id : index.consumers(*reached[next])) {
+      const OpCall& consumer = *index.run().call(id);
+      if (consumer.site.phase != Phase::kForward || !seen.insert(id).second) continue;
+      const bool is_lowered = consumer.autocast.region_for(consumer.device_type()) != nullptr;
+      if (is_lowered && is_above(line_of_model(layer), consumer.autocast.entered)) return &consumer;
+      if (!consumer.autocast.entered.known()) reached.push_back(&consumer);
+    }
+  }
+  return nullptr;
+}
+
+// "embed = encoder(x)" above "with autocast():". The numbers are right, and may be meant so.
+void check_above_regions(const RunIndex& index, Findings& out) {
+  std::set<std::pair<uint32_t, std::string>> told;
+  for (const OpCall& call : index.judged_calls()) {
+    if (call.autocast.entered.known() || !is_trained_in_float(index, call)) continue;
+    const SourceLine& line = line_of_model(call);
+    const std::string model = root_module(call.site.module);
+    if (told.contains({call.process, model})) continue;
+    const OpCall* reader = read_in_region_below(index, call);
+    if (reader == nullptr) continue;
+    told.insert({call.process, model});
+    const SourceLine& region = reader->autocast.entered;
+    const std::string at_region = place(Site{.line = region});
+    const std::string message = fmt::format(
+        "{} computes in Float: it is called above the region of autocast at {}", model, at_region);
+    out.add(call, message, [&] {
+      Details details;
+      details.why = fmt::format(
+          "{} has layers that are trained, and what they give is read in that region, in {}; "
+          "outside of it they take twice the memory and a part of the speed",
+          model, dtype_name(reader->autocast.region_for(reader->device_type())->dtype));
+      details.fix = fmt::format("call {} in the region, if it is not to be Float", model);
+      details.severity = Severity::kNote;
+      details.site = Site{.line = line, .module = model, .phase = Phase::kForward};
+      return details;
+    });
+  }
+}
+
 void check_run(const RunIndex& index, Findings& out) {
+  check_above_regions(index, out);
   const Run& run = index.run();
   const std::vector<TrainingAskedFor> processes = training_of(index, out.options());
   check_scalers(index, processes, out);
