@@ -11,6 +11,7 @@
 #include "core/follow_links.h"
 #include "rules/cures/cures.h"
 #include "rules/engine/formatting.h"
+#include "rules/engine/losses.h"
 #include "rules/engine/rule.h"
 #include "rules/engine/run_index.h"
 
@@ -25,10 +26,13 @@ constexpr double kNearlyAll = 0.99;    // of any other tensor
 
 bool is_eight_bits(Dtype dtype) { return dtype != Dtype::kHalf; }
 
-std::string way_out(const OpCall& call, Dtype dtype, bool is_clipped) {
+std::string way_out(const OpCall& call, const RunIndex& index, Dtype dtype, bool is_clipped) {
   if (is_eight_bits(dtype))
     return "before the cast divide by a scale, the largest number of the tensor divided by that of "
            "the dtype, and store the scale with the tensor";
+  if (call.site.phase == Phase::kBackward && !is_clipped && scales_losses(index, call.process))
+    return "use BFloat16, which has the range of Float, or keep in Float what this is the gradient "
+           "of: the loss is scaled already";
   if (call.site.phase == Phase::kBackward && !is_clipped)
     return "scale the loss by torch.amp.GradScaler, or autocast in torch.bfloat16";
   return is_clipped ? "keep it in Float or BFloat16, or divide it by its size before the cast"
@@ -86,7 +90,7 @@ void check_cast(const OpCall& call, const RunIndex& index, Findings& out) {
                    ? fmt::format("{} ends at {:g}; what is beyond is {}", name, range->largest,
                                  is_eight_bits(*dtype) ? "clipped to that, or NaN" : "infinite")
                    : fmt::format("the smallest number of {} is {:.2g}", name, range->smallest),
-        .fix = way_out(call, *dtype, is_clipped)};
+        .fix = way_out(call, index, *dtype, is_clipped)};
     if (is_gradient) details.follows = {{&grad_scaler}};
     const bool may_move = !is_gradient && !is_eight_bits(*dtype) && is_users_own(call.site);
     const CureProposer propose(index, out.options());
