@@ -91,15 +91,19 @@ def names_made_at(site, line, function):
         return [function]
 
 
-source_of = functools.lru_cache(maxsize=None)(lambda path: Source(path, read(path)))
+@functools.lru_cache(maxsize=None)
+def source_of(path, text):
+    return Source(path, read(path) if text is None else text.encode())
 
 
 def handed_down(site, node):
     """The arguments of the model's call whose dtype lines of its forward() refused, by the names that these read."""
-    found = []
+    found, changed = [], {file["path"]: file["text"] for file in site.tables.get("base", ())}
+    if any(isinstance(a, ast.Starred) for a in node.args):
+        return []
     for inner in site.cure.get("inner", ()):
         try:
-            source = source_of(inner["file"])
+            source = source_of(inner["file"], changed.get(inner["file"]))
             statement = statement_at(source, inner["line"])
         except (OSError, Unplaced):
             continue
@@ -161,7 +165,8 @@ def module_inputs(site, node):
     read = [leaf for leaf, _ in given if leaf in odd or not is_known[id(leaf)]]
     read = [leaf for leaf in read if (isinstance(leaf, ast.Name) and leaf.id in made) or
             (isinstance(leaf, ast.Subscript) and getattr(index_of(leaf), "value", None) in keys)]
-    handed = [leaf for leaf, _ in given if leaf in handed_down(site, node)]
+    down = handed_down(site, node)
+    handed = [leaf for leaf, _ in given if leaf in down]
     ones = [] if one is None else [leaf for leaf, _ in leaves(site, [one], site.statement)]  # a pair of states is two
     may_be_odd = [*odd, *(leaf for leaf in ones if dtypes.get(id(leaf)) in (None, site.cure["from"]))]  # also of integers
     read = [leaf for leaf in ones if leaf in may_be_odd and leaf not in read] + read
