@@ -454,10 +454,10 @@ bool is_leaf(const c10::TensorImpl* impl) {
 
 // A wrapper has the keys of what it wraps, and is none.
 const c10::TensorImpl* values_of(const c10::TensorImpl* sparse) {
-  constexpr c10::DispatchKeySet kWrapped =
+  const c10::DispatchKeySet wrapped =
       kSpecial.remove(c10::DispatchKey::Sparse).add(c10::DispatchKey::Functionalize);
   const auto keys = sparse->key_set();
-  if (!keys.has(c10::DispatchKey::Sparse) || keys.has_any(kWrapped) || sparse->is_meta())
+  if (!keys.has(c10::DispatchKey::Sparse) || keys.has_any(wrapped) || sparse->is_meta())
     return nullptr;
   const at::Tensor values = static_cast<const at::SparseTensorImpl*>(sparse)->values();
   const c10::TensorImpl* impl = values.unsafeGetTensorImpl();  // the sparse one keeps it alive
