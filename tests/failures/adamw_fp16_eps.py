@@ -3,9 +3,9 @@
 # EXPECT rule=eps-underflow severity=error line=here
 # EXPECT-FIX parameters in Float
 # EXPECT rule=fp16-trainable severity=error line=here
-# EXPECT-FIX cast unet to Float
+# EXPECT-FIX unet
 # EXPECT rule=lost-update severity=warning line=here
-# EXPECT-FIX cast unet to Float
+# EXPECT-FIX unet
 # EXPECT rule=non-finite-loss severity=error line=loss
 # EXIT 0
 import sys
