@@ -74,8 +74,12 @@ def low(source, tree):
 
 
 def integers(source, tree):
-    """{k: v.to(dtype) for …}, which casts what is no float as well."""
-    return sum(isinstance(node, ast.DictComp) and is_cast(node.value) for node in ast.walk(tree))
+    """{k: v.to(dtype) for …} and (a.long() for a in (x, ids)), which cast what is no float as well, or all of several."""
+    def casts_several(node):
+        is_written_out = isinstance(node, (ast.GeneratorExp, ast.ListComp)) and any(
+            len(getattr(loop.iter, "elts", ())) > 1 for loop in node.generators)
+        return is_written_out and is_cast(node.elt)
+    return sum(isinstance(node, ast.DictComp) and is_cast(node.value) or casts_several(node) for node in ast.walk(tree))
 
 
 def names_read(source, tree):

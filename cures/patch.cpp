@@ -156,6 +156,8 @@ static void add_operand(const Cure& cure, const Run& run, const OpCall& call, Js
       cure.kind == CureKind::kCastOperand && cure.operand.find(',') != std::string::npos;
   question["calls"] = is_of_all ? calls_of_all(run, call, cure.operand)
                                 : calls_of(run, call, operand == nullptr ? "" : operand->name);
+  if (ops::is_numpy(call.op) && call.result_dtype())
+    question["narrow"] = name_in_torch(*call.result_dtype());
   if (operand == nullptr && call.result_dtype())
     question["from"] = name_in_torch(*call.result_dtype());
   const OpCall* cast = operand == nullptr ? &call : run.call(operand->origin);

@@ -1442,7 +1442,14 @@ def clipped(site):
 
 
 def astype(site):
+    """The dtype that the line names, or, where it writes to an array, as "store.ids[i] = x.astype(d)", the one that this is made in."""
     _, dtype = astype_call(site)
+    written = [t.value for t in getattr(site.statement, "targets", []) if isinstance(t, ast.Subscript)]
+    if written:
+        made = [k.value for n in ast.walk(site.source.tree) if isinstance(n, ast.Assign) and isinstance(n.value, ast.Call)
+                and last_part(written[0]) in map(last_part, n.targets) for k in n.value.keywords if k.arg == "dtype"
+                and last_part(k.value) == site.cure.get("narrow")]
+        dtype = only(made, "what makes the array in that dtype")
     if isinstance(dtype, ast.Name):
         raise Unplaced("a variable gives the dtype")
     (text, _), = dtype_texts(site)

@@ -261,9 +261,12 @@ std::vector<Cure> kept_by_cast(const RunIndex& index, const JudgeOptions& option
   const bool is_step = range != nullptr && range->least == 0 && call.inexact->from < 0 &&
                        element_count(call.operands.front()) < kFewest;
   const bool is_fraction = std::fabs(call.inexact->from) < 1;
+  // Whole numbers of more than a byte are ids and counts: another one is no better than a wrong
+  // one.
+  const bool is_id = is_whole && range != nullptr && dtype != Dtype::kByte;
   if (is_step)
     cures.push_back(propose.rewrite(call, Dtype::kInt, "astype", "cast it to Int instead"));
-  else if (range != nullptr && !is_fraction && dtype != Dtype::kInt)
+  else if (range != nullptr && !is_fraction && !is_id && dtype != Dtype::kInt)
     cures.push_back(propose.rewrite(call, dtype, "clipped", "clip it before the cast"));
   cures.push_back(propose.rewrite(call, wide, "astype",
                                   fmt::format("cast it to {} instead", dtype_name(wide))));

@@ -162,6 +162,20 @@ class WriteCureTest(unittest.TestCase):
         gone = [{"file": str(model) + ".gone", "line": 5, "extent": inner[5]}]
         self.refuse("which arguments", "import torch\ny = net(x, t, c, p)\n", 2, "cast module input", **how, inner=gone)
 
+    def test_a_cast_of_several(self):
+        made = dict(op="python::torch.from_numpy", operand="", arguments=["ndarray"], dtype="int64", before="int32")
+        for text, count in (("b = tuple(torch.from_numpy(a) for a in (x, ids))", 1), ("b = tuple(torch.from_numpy(a) for a in batch)", 0)):
+            self.ways("import torch\n" + text + "\n", 2, "cast result", **made)
+            self.assertEqual(self.demerits[0]["integers"], count)
+
+    def test_the_array_that_is_written_to(self):
+        text = ("import numpy as np\nclass Store:\n    def __init__(self, size, half):\n        if half:\n            self.ids = np.memmap(p, dtype=np.int16)\n"
+                "        else:\n            self.ids = np.memmap(p, dtype=np.int32)\nstore.{}[i] = x.astype(d)\n")
+        how = dict(op="python::numpy.astype", operand="astype", arguments=["ndarray"], dtype="int64", before="int64", narrow="int16")
+        self.assertEqual(self.ways(text.format("ids"), 8, "rewrite", **how), [text.format("ids").replace("np.int16", "np.int64")])
+        self.refuse("what makes the array", text.format("keys"), 8, "rewrite", **how)
+        self.refuse("a variable gives", "import numpy as np\ny = x.astype(d)\n", 2, "rewrite", **how)
+
     def test_what_a_module_keeps(self):
         how = dict(op="index_copy_", operand="kept", arguments=["self", "index", "source"], dtype="bfloat16", before="float32")
         how["others"] = ["source"]
