@@ -49,16 +49,4 @@ bool was_caught(const Run& run, const OpCall& call) {
   });
 }
 
-bool was_the_end(const Run& run, const OpCall& call) {
-  const Process& process = run.process_of(call);
-  const bool has_parent = std::ranges::any_of(run.processes, [&](const Process& other) {
-    return other.pid == process.parent_pid && other.host == process.host;
-  });
-  if (call.throws > 1 || has_parent || process.ended_badly()) return false;
-  return std::ranges::none_of(run.calls, [&](const OpCall& other) {
-    return other.process == call.process &&
-           (other.id > call.id || other.last_step > call.last_step);
-  });
-}
-
 }  // namespace dtypecheck::rules

@@ -10,8 +10,4 @@ namespace dtypecheck::rules {
 // neither (it was killed, or recorded by an earlier tracer), nothing was caught.
 bool was_caught(const Run& run, const OpCall& call);
 
-// The program computed nothing new after it: it logged the exception and ended. A call that threw
-// several times was gone on from, and so was a worker's.
-bool was_the_end(const Run& run, const OpCall& call);
-
 }  // namespace dtypecheck::rules

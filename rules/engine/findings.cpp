@@ -375,16 +375,13 @@ void Findings::take_over_cures() {
   }
 }
 
-// A refusal that the program caught did no harm: a test that wants the error, a fallback. But
-// main() may catch all, write the exception into a log and end.
+// A refusal that the program caught did no harm: a test that wants the error, a fallback.
 void Findings::lower_caught() {
   for (Finding& finding : findings_) {
     const OpCall* call = run_.call(finding.call);
     if (call == nullptr || !was_caught(run_, *call)) continue;
-    const bool is_end = was_the_end(run_, *call);
-    finding.severity = std::min(finding.severity, is_end ? Severity::kWarning : Severity::kNote);
-    finding.why += is_end ? "; the program caught the exception and computed nothing after it"
-                          : "; the program caught the exception and went on";
+    finding.severity = Severity::kNote;
+    finding.why += "; the program caught the exception and went on";
   }
 }
 

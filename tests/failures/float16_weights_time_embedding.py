@@ -2,7 +2,7 @@
 # EXPECT rule=mixed-operands severity=error op=aten::addmm odd=mat1 line=here module=time_embedding.linear_1
 # EXPECT-OPERANDS bias=Half mat1=Float mat2=Half
 # EXPECT-ERROR mat1 and mat2 must have the same dtype, but got Float and Half
-# EXPECT-FIX cast unet to Float
+# EXPECT-FIX unet
 # EXIT 1
 import sys
 

@@ -1,6 +1,6 @@
 # RAdam of several weights at once steps its averages and the weights by the same op: the weights are told all the same.
 # EXPECT rule=lost-update severity=warning op=aten::_foreach_addcmul_ odd=self[0] line=here
-# EXPECT-FIX ask for Float weights
+# EXPECT-FIX Float
 # EXIT 0
 import torch
 
