@@ -424,10 +424,13 @@ std::vector<Candidate> Candidates::for_finding(const Node& node, const Finding& 
   add_settings(node, all);
   prefer_command_line(all);
   const bool is_lone = has_lone_trained_low_parameter(node, goal);
-  const bool computes_low = low_share(node.run()).calls > 0;
+  const LowShare share = low_share(node.run());
   for (Candidate& candidate : all) {
-    candidate.gives_up =
-        candidate.setting != nullptr && computes_low && candidate.setting->dtype == Dtype::kFloat;
+    candidate.gives_up = candidate.setting != nullptr && share.calls > 0 &&
+                         candidate.setting->dtype == Dtype::kFloat;
+    candidate.in_double = !share.has_double && !candidate.parts.empty() &&
+                          candidate.parts.front().second->kind == CureKind::kCastParameters &&
+                          candidate.parts.front().second->dtype == Dtype::kDouble;
     if (candidate.rank < 0) continue;
     candidate.rank = rank_of(node, goal, candidate) + (is_lone && lowers(candidate) ? 5 : 0);
     // What else was refused of the same is cured there, and seldom what came before it.
@@ -462,9 +465,7 @@ Merit Candidates::best_merit(const Node& node, const Candidate& candidate, const
   merit.place += candidate.place;
   merit.overrides |= candidate.overrides;
   if (candidate.gives_up) merit.given_up = 1;
-  const Cure* cure = candidate.parts.empty() ? nullptr : candidate.parts.front().second;
-  merit.in_double = cure != nullptr && cure->kind == CureKind::kCastParameters &&
-                    cure->dtype == Dtype::kDouble && !low_share(node.run()).has_double;
+  merit.in_double = candidate.in_double;
   return merit;
 }
 

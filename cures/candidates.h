@@ -20,6 +20,7 @@ struct Candidate {
   int place = 0;                 // Merit::place
   bool overrides = false;        // Merit::overrides
   bool gives_up = false;         // a setting in Float, of a program that computes in 16 bits
+  bool in_double = false;        // weights in Double, of a model that has none
   std::vector<Patch> ways = {};  // at least one; the first may say why there is none
 
   // Not of a finding that follows from it.

@@ -6,6 +6,7 @@ import re
 
 from operands import operand_nodes
 from source import Source, Unplaced, read
+from statement import Site
 from syntax import (FUNCTIONS, binder_of, calls_in, dotted, index_of, is_cast, last_part, may_be_tensor, method_of, names_bound,
                     statement_at)
 
@@ -104,19 +105,14 @@ def handed_down(site, node):
     for inner in site.cure.get("inner", ()):
         try:
             source = source_of(inner["file"], changed.get(inner["file"]))
-            statement = statement_at(source, inner["line"])
+            there = Site(source, {**site.cure, **inner}, site.tables)
         except (OSError, Unplaced):
             continue
-        function = statement
-        while function is not None and not isinstance(function, FUNCTIONS):
-            function = source.parents.get(function)
-        if function is None or function.name != "forward":
+        function = there.scope_of(there.statement)
+        if getattr(function, "name", "") != "forward":
             continue
-        begin, (end_line, end_column) = inner["extent"][0], inner["extent"][1:]
-        calls = [call for call in calls_in(ast.walk(statement)) if (call.end_lineno, call.end_col_offset + 1) == (end_line, end_column) and
-                 (call.col_offset + 1 == begin or call.lineno != inner["line"])]
-        names = {name for call in calls or calls_in(ast.walk(statement))[:1]
-                 for argument in [*call.args, *(k.value for k in call.keywords)] for name in dtype_givers(source, argument, statement)}
+        names = {name for call in ([there.focus] if isinstance(there.focus, ast.Call) else there.calls()[:1])
+                 for argument in [*call.args, *(k.value for k in call.keywords)] for name in dtype_givers(source, argument, there.statement)}
         parameters = [a.arg for a in (*function.args.posonlyargs, *function.args.args)][1:]
         found += [a for name, a in zip(parameters, node.args) if name in names]
         found += [k.value for k in node.keywords if k.arg in names]

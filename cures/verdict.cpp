@@ -473,7 +473,8 @@ bool Judge::has_trained_in(const Run& run, const Finding& finding) const {
 // finding says nothing.
 bool Judge::was_not_looked_at(const Run& run, const Finding& finding) const {
   const OpCall* call = run.call(finding.call);
-  return call != nullptr && call->cast && made_.contains(dtypes_of(*call)) &&
+  const bool is_sampled = finding.rule == rules::lossy_cast.doc.id;
+  return is_sampled && call != nullptr && call->cast && made_.contains(dtypes_of(*call)) &&
          !looked_.contains(dtypes_of(*call));
 }
 

@@ -7,7 +7,7 @@ import re
 from modules import module_call
 from operands import operand_nodes
 from statement import Site
-from syntax import (VIEWS, DTYPES, DTYPE_KEYWORDS, FACTORIES, FUNCTIONS, LOW, binder_of, binds, calls_in, dotted, import_of_torch, index_of, is_cast, is_name,
+from syntax import (DTYPES, DTYPE_KEYWORDS, FACTORIES, FUNCTIONS, LOW, VIEWS, binder_of, binds, calls_in, dotted, import_of_torch, index_of, is_cast, is_name,
                     last_part, method_of, numpy_name, shown_by, torch_name, without_methods)
 
 # Layers that have a weight in the dtype of all their parameters.

@@ -265,31 +265,32 @@ TEST_CASE("What values are worth in a repair run, which looks at none, is no fau
 }
 
 TEST_CASE("What was not looked at in the run without a change is no new finding") {
-  const auto trial = [](uint64_t looked, bool is_found) {
+  const auto trial = [](uint64_t looked, const char* rule) {
     Trial one = ended({});
     OpCall cast{.id = 1, .op = "aten::_to_copy", .outcome = Outcome::kReturned};
     cast.operands = {{.name = "self", .dtypes = Dtype::kFloat, .shape = {64}}};
     cast.results = {{.dtypes = Dtype::kHalf, .shape = {64}, .origin = 1}};
     cast.cast.emplace();
     cast.cast->looked = looked;
-    if (is_found)
-      one.findings = {{.rule = "lossy-cast",
+    if (rule != nullptr)
+      one.findings = {{.rule = rule,
                        .severity = Severity::kWarning,
                        .message = "100 % of a gradient becomes 0",
                        .call = 1}};
     one.recorded.run.calls = {cast};
     return one;
   };
-  const auto verdict = [&](uint64_t looked_before) {
+  const auto verdict = [&](uint64_t looked_before, const char* rule) {
     Judge judge([] { return Trial(); });
-    const Trial before = trial(looked_before, false);
+    const Trial before = trial(looked_before, nullptr);
     judge.remember(before);
     const Node node{.trial = std::make_shared<Trial>(before), .program = {}};
-    const Node next{.trial = std::make_shared<Trial>(trial(64, true)), .program = {}};
+    const Node next{.trial = std::make_shared<Trial>(trial(64, rule)), .program = {}};
     return judge.judge(node, kGoal, next, /*is_setting=*/false).verdict;
   };
-  CHECK(verdict(0) == Verdict::kProven);
-  CHECK(verdict(64) == Verdict::kRefuted);
+  CHECK(verdict(0, "lossy-cast") == Verdict::kProven);
+  CHECK(verdict(64, "lossy-cast") == Verdict::kRefuted);
+  CHECK(verdict(0, "low-precision-index") == Verdict::kRefuted);  // every cast is asked
 }
 
 TEST_CASE("Merits compare in the order of what a maintainer minds") {
